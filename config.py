@@ -1,0 +1,95 @@
+"""Settings from the environment, read once by the roots and checked at start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+MIB = 1024 * 1024
+
+
+class ConfigError(Exception):
+    """One or more settings are missing or wrong; the message names each of them."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a process of Safelight needs to know; docs/settings.md says what each is for.
+
+    A field `lease_s` is read from `SAFELIGHT_LEASE_S`. Fields without a default must be set.
+    """
+
+    database_url: str
+    redis_url: str
+    storage_url: str
+    port: int = 8000
+    monitoring_port: int = 8001
+    max_upload_bytes: int = 256 * MIB
+    max_pixels: int = 250_000_000
+    window: int = 2_000
+    lease_s: float = 20.0
+    heartbeat_s: float = 5.0
+    relay_s: float = 1.0
+    scan_s: float = 5.0
+    shutdown_grace_s: float = 30.0
+    retention_s: float = 7 * 86_400.0
+    worker_slots: int = 2
+    decoder_memory_bytes: int = 4096 * MIB
+    log_format: str = "json"
+    version: str = "0.1.0"
+    revision: str = "unknown"
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """Read every `SAFELIGHT_*` setting.
+
+        Raises:
+            ConfigError: something is missing or out of range; all of it is named at once.
+        """
+        environment = os.environ if environment is None else environment
+        values: dict[str, Any] = {}
+        problems: list[str] = []
+        for field in fields(cls):
+            name = f"SAFELIGHT_{field.name.upper()}"
+            text = environment.get(name, "").strip()
+            if not text:
+                if field.name in _REQUIRED:
+                    problems.append(f"{name} is not set ({_REQUIRED[field.name]})")
+                continue
+            try:
+                values[field.name] = _PARSERS[str(field.type)](text)
+                if problem := _problem(field.name, values[field.name]):
+                    problems.append(f"{name}={text!r}: {problem}")
+            except ValueError:
+                problems.append(f"{name}={text!r} is not {_KINDS[str(field.type)]}")
+        if problems:
+            raise ConfigError("; ".join(problems))
+        return cls(**values)
+
+
+_REQUIRED = {
+    "database_url": "postgresql://user:password@host/database",
+    "redis_url": "redis://host:6379/0",
+    "storage_url": "file:///folder or s3://bucket/prefix",
+}
+_PARSERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
+_KINDS = {"int": "a whole number", "float": "a number"}
+_SCHEMES = {
+    "database_url": ("postgresql://", "postgresql+psycopg2://"),
+    "redis_url": ("redis://", "rediss://", "unix://"),
+    "storage_url": ("file:///", "s3://"),
+}
+
+
+def _problem(name: str, value: Any) -> str | None:
+    if name in _SCHEMES and not value.startswith(_SCHEMES[name]):
+        return f"must start with {' or '.join(_SCHEMES[name])}"
+    if name == "log_format" and value not in ("json", "text"):
+        return "must be json or text"
+    if name in ("port", "monitoring_port") and not 0 < value < 65_536:
+        return "must be between 1 and 65535"
+    if isinstance(value, int | float) and not 0 < value < float("inf"):
+        return "must be above 0"
+    return None
