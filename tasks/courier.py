@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import redis
@@ -127,10 +127,10 @@ class Courier:
             RedisAway
         """
         try:
-            ids: list[bytes] = self._broker.client.lrange(f"{self._broker.namespace}:{kind}", 0, -1)
+            ids = self._broker.client.lrange(f"{self._broker.namespace}:{kind}", 0, -1)
         except redis.RedisError as error:
             raise RedisAway(str(error)) from error
-        return {UUID(identity.decode().partition(".")[0]) for identity in ids}
+        return {UUID(identity.decode().partition(".")[0]) for identity in cast(list[bytes], ids)}
 
     def announce(self, channel: str, text: str) -> None:
         """Publish on a Pub/Sub channel; nobody need listen.
