@@ -10,7 +10,6 @@ import sys
 from dramatiq import Broker, Middleware, Worker
 from imaging.sandbox import Sandbox
 
-from config import Settings
 from db.session import DatabaseAway
 from observability import logs
 from observability.periodic import Periodic
@@ -28,14 +27,22 @@ class Beside(Middleware):
     """Starts and stops a worker process' background threads, in the order that loses nothing."""
 
     def __init__(
-        self, settings: Settings, work: Work, relay: Relay, presence: Presence, sandbox: Sandbox
+        self,
+        work: Work,
+        relay: Relay,
+        presence: Presence,
+        sandbox: Sandbox,
+        *,
+        heartbeat_s: float,
+        relay_s: float,
+        log_format: str,
     ) -> None:
-        self._log_format = settings.log_format
+        self._log_format = log_format
         self._work = work
         self._presence = presence
         self._sandbox = sandbox
-        self._heartbeat = Periodic("heartbeat", work.heartbeat, interval_s=settings.heartbeat_s)
-        self._relay = Periodic("relay", relay.round, interval_s=settings.relay_s)
+        self._heartbeat = Periodic("heartbeat", work.heartbeat, interval_s=heartbeat_s)
+        self._relay = Periodic("relay", relay.round, interval_s=relay_s)
 
     def after_process_boot(self, broker: Broker) -> None:
         """Only the `dramatiq` command's worker processes come here."""

@@ -58,7 +58,17 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
         client, registry, role="worker", slots=settings.worker_slots, interval_s=settings.heartbeat_s
     )
     broker.add_middleware(RetryTasks(work))
-    broker.add_middleware(Beside(settings, work, relay, presence, sandbox))
+    broker.add_middleware(
+        Beside(
+            work,
+            relay,
+            presence,
+            sandbox,
+            heartbeat_s=settings.heartbeat_s,
+            relay_s=settings.relay_s,
+            log_format=settings.log_format,
+        )
+    )
     for actor in (preview, exif):
         actor.declare(broker, rooms)
     dramatiq.set_broker(broker)
