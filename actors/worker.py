@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dramatiq
-from imaging.sandbox import Sandbox
 from prometheus_client import CollectorRegistry
 
 from actors import exif, preview
@@ -12,6 +11,7 @@ from actors.retry import RetryTasks
 from actors.rooms import Rooms
 from config import Settings
 from db.session import Database
+from imaging.sandbox import Sandbox
 from observability.metrics import PhotoMetrics, StoreMetrics, TaskMetrics, build_info
 from observability.presence import Presence, process_name
 from photos.kinds import ERROR_TYPES, KINDS
@@ -49,6 +49,7 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
         window=settings.window,
         lease_s=settings.lease_s,
         scan_s=settings.scan_s,
+        retention_s=settings.retention_s,
     )
     store = Store(settings.storage_url, StoreMetrics(registry, operations=OPERATIONS))
     sandbox = Sandbox(settings.worker_slots, settings.decoder_memory_bytes)
