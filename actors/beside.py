@@ -7,11 +7,11 @@ import logging
 import signal
 import sys
 
+import dramatiq.worker
 from dramatiq import Broker, Middleware, Worker
-from imaging.sandbox import Sandbox
 
-from config import Settings
 from db.session import DatabaseAway
+from imaging.sandbox import Sandbox
 from observability import logs
 from observability.periodic import Periodic
 from observability.presence import Presence
@@ -21,6 +21,8 @@ from tasks.work import Work
 
 logger = logging.getLogger(__name__)
 
+_LIMITS_S = 0.5
+_RECONNECT_S = 1.0
 _PR_SET_PDEATHSIG = 1
 
 
@@ -28,30 +30,43 @@ class Beside(Middleware):
     """Starts and stops a worker process' background threads, in the order that loses nothing."""
 
     def __init__(
-        self, settings: Settings, work: Work, relay: Relay, presence: Presence, sandbox: Sandbox
+        self,
+        work: Work,
+        relay: Relay,
+        presence: Presence,
+        sandbox: Sandbox,
+        *,
+        heartbeat_s: float,
+        relay_s: float,
+        log_format: str,
     ) -> None:
-        self._log_format = settings.log_format
+        self._log_format = log_format
         self._work = work
         self._presence = presence
         self._sandbox = sandbox
-        self._heartbeat = Periodic("heartbeat", work.heartbeat, interval_s=settings.heartbeat_s)
-        self._relay = Periodic("relay", relay.round, interval_s=settings.relay_s)
+        self._heartbeat = Periodic("heartbeat", work.heartbeat, interval_s=heartbeat_s)
+        self._limits = Periodic("limits", work.enforce_limits, interval_s=_LIMITS_S)
+        self._relay = Periodic("relay", relay.round, interval_s=relay_s)
 
     def after_process_boot(self, broker: Broker) -> None:
         """Only the `dramatiq` command's worker processes come here."""
         logs.configure(self._log_format)
         logging.getLogger("dramatiq").setLevel(logging.WARNING)
         _die_with_parent()
+        # Dramatiq's own 3 s can be set only by an environment variable, read before we are imported.
+        dramatiq.worker.CONSUMER_RESTART_DELAY_SECS = _RECONNECT_S
 
     def after_worker_boot(self, broker: Broker, worker: Worker) -> None:
         """The actors' threads run: start what keeps their tasks."""
         self._heartbeat.start()
+        self._limits.start()
         self._relay.start()
         self._presence.start()
         logger.info("worker ready")
 
     def before_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
         """Publish no more; tasks in hand go on, with their heartbeat."""
+        self._work.stop()
         self._relay.stop()
 
     def after_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
@@ -62,6 +77,7 @@ class Beside(Middleware):
             except (DatabaseAway, LeaseLost) as error:
                 logger.warning("not given back: %s", error, extra={"task_id": str(claim.task.id)})
         self._heartbeat.stop()
+        self._limits.stop()
         self._presence.stop()
         self._sandbox.close()
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dramatiq
-from imaging.exif import read_exif
 
 from actors.rooms import Rooms
+from imaging.exif import read_exif
 from photos.kinds import EXIF
 
 
@@ -16,5 +16,5 @@ def declare(broker: dramatiq.Broker, rooms: Rooms) -> None:
     def read_metadata(task_id: str) -> None:
         with rooms.work.claimed(EXIF.name, task_id) as task:
             with rooms.results.original(task.subject) as path:
-                metadata = rooms.sandbox.call(read_exif, path, time_limit_s=task.kind.time_limit_s)
+                metadata = rooms.sandbox.call(read_exif, path, time_limit_s=task.left_s)
             task.complete(lambda tx: rooms.results.save_exif(tx, task.subject, metadata))

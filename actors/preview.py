@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dramatiq
-from imaging.preview import render
 
 from actors.rooms import Rooms
+from imaging.preview import render
 from photos.kinds import PREVIEW
 
 
@@ -17,8 +17,8 @@ def declare(broker: dramatiq.Broker, rooms: Rooms) -> None:
         with rooms.work.claimed(PREVIEW.name, task_id) as task:
             with rooms.results.original(task.subject) as path:
                 rendering = rooms.sandbox.call(
-                    render, path, max_pixels=rooms.max_pixels, time_limit_s=task.kind.time_limit_s
+                    render, path, max_pixels=rooms.max_pixels, time_limit_s=task.left_s
                 )
             task.check()
-            stored = rooms.results.store_previews(task.subject, task.token, rendering)
-            task.complete(lambda tx: rooms.results.save_previews(tx, task.subject, rendering, stored))
+            with rooms.results.stored_previews(task.subject, task.token, rendering) as stored:
+                task.complete(lambda tx: rooms.results.save_previews(tx, task.subject, rendering, stored))

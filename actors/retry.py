@@ -12,9 +12,9 @@ from typing import Any
 
 from dramatiq import Actor, Broker, Middleware
 from dramatiq.broker import MessageProxy
-from imaging.errors import ImagingError
 
 from db.session import DatabaseAway
+from imaging.errors import ImagingError
 from observability.logs import logging_with
 from photos.errors import PhotoNotFound
 from storage.store import ObjectMissing, StoreAway
@@ -24,7 +24,8 @@ from tasks.work import Claim, Work
 
 logger = logging.getLogger(__name__)
 
-_SNOOZE_S = (2.0, 10.0)
+_SNOOZE_BASE_S = 2.0
+_SNOOZE_CAP_S = 30.0
 
 
 class RetryTasks(Middleware):
@@ -59,7 +60,7 @@ class RetryTasks(Middleware):
         logger.warning("%s: %s", error.code, error, extra={"attempt": claim.task.attempts})
         try:
             if isinstance(error, DependencyAway):
-                self._work.snooze(claim, failure, for_s=random.uniform(*_SNOOZE_S))  # noqa: S311
+                self._work.snooze(claim, failure, for_s=_snooze_s(claim.task.snoozes))
             elif isinstance(error, Permanent):
                 self._work.fail(claim, failure)
             elif isinstance(error, Transient):
@@ -72,6 +73,12 @@ class RetryTasks(Middleware):
             logger.warning("can't be written down, its lease will run out: %s", away)
         finally:
             self._work.forget(claim)
+
+
+def _snooze_s(snoozes: int) -> float:
+    """Exponential backoff with jitter; never near 0, since the dependency is known to be away."""
+    longest_s = min(_SNOOZE_CAP_S, _SNOOZE_BASE_S * 2.0 ** min(snoozes, 10))
+    return longest_s * random.uniform(0.5, 1.0)  # noqa: S311
 
 
 def as_task_error(exception: BaseException) -> TaskError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from imaging.sandbox import Sandbox
-
 from photos.results import Results
 from tasks.work import Work
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dramatiq
-from imaging.sandbox import Sandbox
 from prometheus_client import CollectorRegistry
 
 from actors import exif, preview
@@ -12,6 +11,7 @@ from actors.retry import RetryTasks
 from actors.rooms import Rooms
 from config import Settings
 from db.session import Database
+from imaging.sandbox import Sandbox
 from observability.metrics import PhotoMetrics, StoreMetrics, TaskMetrics, build_info
 from observability.presence import Presence, process_name
 from photos.kinds import ERROR_TYPES, KINDS
@@ -49,6 +49,7 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
         window=settings.window,
         lease_s=settings.lease_s,
         scan_s=settings.scan_s,
+        retention_s=settings.retention_s,
     )
     store = Store(settings.storage_url, StoreMetrics(registry, operations=OPERATIONS))
     sandbox = Sandbox(settings.worker_slots, settings.decoder_memory_bytes)
@@ -58,7 +59,17 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
         client, registry, role="worker", slots=settings.worker_slots, interval_s=settings.heartbeat_s
     )
     broker.add_middleware(RetryTasks(work))
-    broker.add_middleware(Beside(settings, work, relay, presence, sandbox))
+    broker.add_middleware(
+        Beside(
+            work,
+            relay,
+            presence,
+            sandbox,
+            heartbeat_s=settings.heartbeat_s,
+            relay_s=settings.relay_s,
+            log_format=settings.log_format,
+        )
+    )
     for actor in (preview, exif):
         actor.declare(broker, rooms)
     dramatiq.set_broker(broker)

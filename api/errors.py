@@ -11,10 +11,10 @@ from typing import Any
 import marshmallow as ma
 from flask import Flask, Response, g
 from flask_smorest import Api
-from imaging.errors import ImagingError
 from werkzeug.exceptions import HTTPException
 
 from db.session import DatabaseAway
+from imaging.errors import ImagingError
 from photos import errors as photo_errors
 from storage.store import ObjectMissing, StoreAway
 

@@ -158,7 +158,11 @@ tasks = Table(
     Index("ix_tasks_queued", "queue", "sent_at", postgresql_where=text("state = 'queued'")),
     Index("ix_tasks_leased", "lease_until", postgresql_where=text("state = 'processing'")),
     Index("ix_tasks_failed", "kind", "error_type", "finished_at", postgresql_where=text("state = 'failed'")),
-    Index("ix_tasks_completed", "finished_at", postgresql_where=text("state IN ('completed', 'cancelled')")),
+    Index(
+        "ix_tasks_prunable",
+        "finished_at",
+        postgresql_where=text("state IN ('completed', 'cancelled', 'discarded')"),
+    ),
     Index("ix_tasks_subject", "subject", "kind", "created_at"),
 )
 
@@ -194,4 +198,5 @@ events = Table(
     Column("created_at", _instant, nullable=False, server_default=_now),
     Index(None, "subject", "id"),
     Index(None, "task_id"),
+    Index("ix_events_of_no_task", "created_at", postgresql_where=text("task_id IS NULL")),
 )

@@ -8,12 +8,12 @@ import time
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
-from imaging.formats import HEAD_BYTES, sniff
 from sqlalchemy import func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from db.session import Database, Transaction
 from db.tables import photos
+from imaging.formats import HEAD_BYTES, sniff
 from observability.metrics import PhotoMetrics
 from photos.errors import EmptyUpload, UploadTooLarge
 from photos.kinds import REQUIRED

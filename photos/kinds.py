@@ -1,7 +1,6 @@
 """The kinds of task that a photo needs, one line each, and all that can go wrong with them."""
 
 from imaging.errors import ImagingError
-
 from tasks.errors import GENERIC_CODES
 from tasks.kinds import Kind
 

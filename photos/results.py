@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
-from imaging.exif import Metadata
-from imaging.preview import Rendering
 from sqlalchemy import delete, insert, select, update
 
 from db.session import Database, Transaction
 from db.tables import photos, previews
+from imaging.exif import Metadata
+from imaging.preview import Rendering
 from observability.metrics import PhotoMetrics
 from photos.errors import PhotoNotFound
 from storage.store import Store
+from tasks.errors import LeaseLost
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,27 @@ class Results:
         with self._store.local_file(key) as path:
             yield path
 
-    def store_previews(self, photo_id: UUID, token: int, rendering: Rendering) -> list[StoredPreview]:
-        """Put previews into the store, under keys with the token in them: no two attempts share one.
+    @contextmanager
+    def stored_previews(
+        self, photo_id: UUID, token: int, rendering: Rendering
+    ) -> Iterator[list[StoredPreview]]:
+        """Previews put into the store for the block to commit; if the task is lost, they go again.
+
+        The keys have the token in them, so no two attempts share one. Where the outcome of the block's
+        commit is unknown the objects stay, and the sweep decides.
 
         Raises:
             StoreAway
         """
+        stored = self._store_previews(photo_id, token, rendering)
+        try:
+            yield stored
+        except LeaseLost:
+            for preview in stored:
+                self._store.delete(preview.key)
+            raise
+
+    def _store_previews(self, photo_id: UUID, token: int, rendering: Rendering) -> list[StoredPreview]:
         stored = []
         for preview in rendering.previews:
             name = f"{photo_id.hex}.{token}.{preview.size}"

@@ -11,6 +11,10 @@ from photos.kinds import REQUIRED
 from tasks.views import newest
 
 _LOCK = "SELECT FROM photos WHERE id = :id FOR UPDATE"
+_MADE = """
+SELECT EXISTS (SELECT FROM previews WHERE photo_id = photos.id) AS preview, exif IS NOT NULL AS exif
+FROM photos WHERE id = :id
+"""
 _SET_STATE = """
 WITH changed AS (
     UPDATE photos
@@ -37,6 +41,12 @@ class PhotoStates:
     def settle(self, tx: Transaction, subject: UUID) -> None:
         """Set `photos.state` right; the photo must be locked."""
         states = {task.kind: task.state for task in newest(tx, [subject])}
+        made = tx.execute(_MADE, {"id": subject}).one_or_none()
+        if made is None:
+            return  # deleted
+        for kind in REQUIRED:  # a task that was pruned had completed
+            if kind.name not in states and made._mapping[kind.name]:
+                states[kind.name] = "completed"
         state = state_from([states.get(kind.name) for kind in REQUIRED])
         changed = tx.execute(_SET_STATE, {"id": subject, "state": state}).one_or_none()
         if changed is not None and changed.state == "ready":

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from imaging.preview import PREVIEW_SIZES
 from sqlalchemy import Row, select, tuple_
 
 from db.session import Database, Transaction
 from db.tables import photos, previews
+from imaging.preview import PREVIEW_SIZES
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from storage.store import Store
 from tasks.views import TaskView, newest

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 from uuid import UUID
@@ -18,7 +20,9 @@ from dramatiq.middleware import Middleware
 
 logger = logging.getLogger(__name__)
 
-TIMEOUT_S = 1.0
+TIMEOUT_S = 0.5
+# After a failure nobody waits for Redis for so long: uploads go on, and the relay sends later.
+BREAK_S = 1.0
 # An idle consumer looks for messages this often; Dramatiq's own second would be most of a photo's wait.
 IDLE_POLL_MS = 50
 
@@ -87,7 +91,7 @@ class Broker(RedisBroker):
 
 
 def connect(redis_url: str) -> redis.Redis:
-    """A client that gives up after a second instead of hanging; nothing is connected yet."""
+    """A client that gives up after half a second instead of hanging; nothing is connected yet."""
     return redis.Redis.from_url(
         redis_url,
         socket_timeout=TIMEOUT_S,
@@ -107,6 +111,7 @@ class Courier:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._broken_until_s = 0.0
 
     def send(self, dispatches: Sequence[Dispatch]) -> None:
         """Send a message for each dispatch, in one round trip for all.
@@ -114,11 +119,9 @@ class Courier:
         Raises:
             RedisAway: some or all may not have been sent.
         """
-        try:
-            if dispatches:
+        if dispatches:
+            with self._guarded():
                 self._broker.enqueue_many([_message(dispatch) for dispatch in dispatches])
-        except redis.RedisError as error:
-            raise RedisAway(str(error)) from error
 
     def ready(self, kind: str) -> set[UUID]:
         """Tasks with a message that no worker has fetched yet.
@@ -126,10 +129,8 @@ class Courier:
         Raises:
             RedisAway
         """
-        try:
+        with self._guarded():
             ids = self._broker.client.lrange(f"{self._broker.namespace}:{kind}", 0, -1)
-        except redis.RedisError as error:
-            raise RedisAway(str(error)) from error
         return {UUID(identity.decode().partition(".")[0]) for identity in cast(list[bytes], ids)}
 
     def announce(self, channel: str, text: str) -> None:
@@ -138,9 +139,18 @@ class Courier:
         Raises:
             RedisAway
         """
-        try:
+        with self._guarded():
             self._broker.client.publish(channel, text)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """A breaker: after a failure all calls fail at once, for a moment, instead of waiting one by one."""
+        if time.monotonic() < self._broken_until_s:
+            raise RedisAway("Redis was away a moment ago")
+        try:
+            yield
         except redis.RedisError as error:
+            self._broken_until_s = time.monotonic() + BREAK_S
             raise RedisAway(str(error)) from error
 
 

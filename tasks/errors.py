@@ -48,6 +48,12 @@ class LeaseLost(TaskError):
     code = "lease-lost"
 
 
+class TimeLimitReached(TaskError):
+    """Raised into a thread whose task is past its time limit: the attempt counts, it is retried."""
+
+    code = "time-limit"
+
+
 WORKER_LOST = "worker-lost"
 # The codes that a task of any kind can have beside those of its actor.
-GENERIC_CODES = (WORKER_LOST, TaskError.code, DependencyAway.code)
+GENERIC_CODES = (WORKER_LOST, TaskError.code, DependencyAway.code, TimeLimitReached.code)

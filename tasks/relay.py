@@ -19,7 +19,10 @@ logger = logging.getLogger(__name__)
 
 # Any constant number does, as long as every process of the service uses the same one.
 _LEADER_LOCK = 7_311_202
-_STATEMENT_TIMEOUT_MS = 10_000
+# A leader that hangs loses the lead: PostgreSQL ends its statement, or its idle transaction.
+_STATEMENT_TIMEOUT_MS = 4_000
+_IDLE_TIMEOUT_MS = 2_000
+_PRUNE_LIMIT = 1_000
 
 
 class Relay:
@@ -32,6 +35,7 @@ class Relay:
         lease_s: a lease's length; nothing is rescued for so long after a round that failed, since
             heartbeats may have failed as well.
         scan_s: how long a task may be `queued` before its message is looked for.
+        retention_s: how long tasks that need nobody any more are kept.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class Relay:
         window: int,
         lease_s: float,
         scan_s: float,
+        retention_s: float,
     ) -> None:
         self._database = database
         self._courier = courier
@@ -54,6 +59,7 @@ class Relay:
         self._window = window
         self._lease_s = lease_s
         self._scan_s = scan_s
+        self._retention_s = retention_s
         self._scan_at_s = 0.0
         self._rescue_from_s = 0.0
 
@@ -78,10 +84,12 @@ class Relay:
                 published = states.publish(tx, kind, window=self._window)
                 dispatches += published
                 self._metrics.published(kind.name, len(published))
-            if self._scan_at_s <= time.monotonic():
+            if scan := self._scan_at_s <= time.monotonic():
                 dispatches += self._lost(tx)
-                self._scan_at_s = time.monotonic() + self._scan_s
         self._send(dispatches)
+        if scan:
+            self._scan_at_s = time.monotonic() + self._scan_s
+            self._tidy()
         if self._rescue_from_s <= time.monotonic():
             self._rescue()
         return len(dispatches) >= self._window
@@ -108,6 +116,13 @@ class Relay:
         except RedisAway as error:
             logger.warning("%d messages not sent, a later scan will: %s", len(dispatches), error)
 
+    def _tidy(self) -> None:
+        """Take paused queues' tasks out of Redis' reach, and delete what is past its retention."""
+        with self._database.transaction() as tx:
+            for kind in self._kinds.values():
+                states.unpublish(tx, kind)
+            states.prune(tx, retention_s=self._retention_s, limit=_PRUNE_LIMIT)
+
     def _rescue(self) -> None:
         """Take back tasks whose lease ran out: the attempt counts, so the fifth death is the last."""
         with self._database.transaction() as tx:
@@ -126,5 +141,5 @@ class Relay:
 def _lead(tx: Transaction) -> bool:
     """Whether this process does this round; bounds how long it can hold that up."""
     tx.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
-    tx.execute(f"SET LOCAL idle_in_transaction_session_timeout = {_STATEMENT_TIMEOUT_MS}")
+    tx.execute(f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_TIMEOUT_MS}")
     return bool(tx.execute("SELECT pg_try_advisory_xact_lock(:id)", {"id": _LEADER_LOCK}).scalar_one())

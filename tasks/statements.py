@@ -66,7 +66,7 @@ WITH claimed AS (
         lease_until = clock_timestamp() + make_interval(secs => :lease_s),
         lease_limit = clock_timestamp() + make_interval(secs => :limit_s)
     WHERE id = :id AND state = 'queued' AND {_NOT_PAUSED.format(queue="tasks.queue")}
-    RETURNING id, kind, subject, token, attempts, worker, started_at,
+    RETURNING id, kind, subject, token, attempts, snoozes, worker, started_at,
               extract(epoch FROM started_at - run_at)::float8 AS waited_s
 ), attempt AS (
     INSERT INTO attempts (task_id, token, number, worker, started_at)
@@ -75,7 +75,7 @@ WITH claimed AS (
     INSERT INTO events (type, subject, task_id, kind, data)
     SELECT 'task-started', subject, id, kind, jsonb_build_object('attempt', attempts) FROM claimed
 )
-SELECT id, kind, subject, token, attempts, waited_s FROM claimed
+SELECT id, kind, subject, token, attempts, snoozes, waited_s FROM claimed
 """
 
 TOUCH = """
@@ -131,7 +131,7 @@ RETRY = _ending(
         finished_at = CASE WHEN {_USED_UP} THEN clock_timestamp() END,
         run_at = CASE WHEN {_USED_UP} THEN run_at ELSE clock_timestamp() + make_interval(secs =>
             greatest(:at_least_s, random() * least(:cap_s, :base_s * 2.0 ^ (attempts - 1)))) END,
-        error_type = :error_type, error_detail = :error_detail""",
+        error_type = :error_type, error_detail = :error_detail, snoozes = 0""",
     "CASE WHEN state = 'failed' THEN 'failed' ELSE 'retried' END",
     also="AND (NOT :expired OR lease_until < clock_timestamp())",
 )
@@ -140,3 +140,81 @@ SNOOZE = _ending(
     " run_at = clock_timestamp() + make_interval(secs => :for_s)",
     "'snoozed'",
 )
+
+# Statements of operators and owners: by hand, not by an attempt.
+
+CANCEL = f"""
+WITH ended AS (
+    UPDATE tasks
+    SET state = 'cancelled', finished_at = clock_timestamp(), queued_at = NULL, lease_until = NULL,
+        lease_limit = NULL, rerun = false
+    WHERE {{which}} AND state IN ({_LIVE})
+    RETURNING id, kind, subject, token
+), attempt AS (
+    UPDATE attempts SET finished_at = clock_timestamp(), outcome = 'cancelled'
+    FROM ended
+    WHERE attempts.task_id = ended.id AND attempts.token = ended.token AND attempts.finished_at IS NULL
+), event AS (
+    INSERT INTO events (type, subject, task_id, kind)
+    SELECT 'task-cancelled', subject, id, kind FROM ended
+)
+SELECT id FROM ended
+"""
+CANCEL_ONE = CANCEL.format(which="id = :id")
+CANCEL_ALL = CANCEL.format(which="subject = :subject")
+
+REQUEUE = f"""
+WITH requeued AS (
+    UPDATE tasks
+    SET state = 'pending', attempts = 0, finished_at = NULL, priority = :priority,
+        run_at = clock_timestamp() + make_interval(secs => :delay_s)
+    WHERE id = :id AND state = 'failed' AND NOT EXISTS (
+        SELECT FROM tasks AS twin WHERE twin.kind = tasks.kind AND twin.subject = tasks.subject
+        AND twin.state IN ({_LIVE}))
+    RETURNING id, kind, subject
+), event AS (
+    INSERT INTO events (type, subject, task_id, kind)
+    SELECT 'task-requeued', subject, id, kind FROM requeued
+)
+SELECT id FROM requeued
+"""
+
+DISCARD = """
+WITH discarded AS (
+    UPDATE tasks SET state = 'discarded', finished_at = clock_timestamp()
+    WHERE {which} AND state = 'failed'
+    RETURNING id, kind, subject
+), event AS (
+    INSERT INTO events (type, subject, task_id, kind)
+    SELECT 'task-discarded', subject, id, kind FROM discarded
+)
+SELECT id FROM discarded
+"""
+DISCARD_ONE = DISCARD.format(which="id = :id")
+DISCARD_ALL = DISCARD.format(which="subject = :subject")
+DISCARD_OF_KIND = DISCARD.format(which="kind = :kind AND subject = :subject")
+
+UNPUBLISH = """
+UPDATE tasks SET state = 'pending', queued_at = NULL, sent_at = NULL
+WHERE queue = :kind AND state = 'queued' AND EXISTS (SELECT FROM queues WHERE name = :kind AND paused)
+"""
+
+PRUNE = """
+WITH old AS (
+    DELETE FROM tasks WHERE id IN (
+        SELECT id FROM tasks
+        WHERE state IN ('completed', 'cancelled', 'discarded')
+          AND finished_at < statement_timestamp() - make_interval(secs => :retention_s)
+        ORDER BY finished_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+    RETURNING id
+), history AS (
+    DELETE FROM events USING old WHERE events.task_id = old.id
+)
+SELECT count(*) FROM old
+"""
+PRUNE_EVENTS = """
+DELETE FROM events WHERE id IN (
+    SELECT id FROM events
+    WHERE task_id IS NULL AND created_at < statement_timestamp() - make_interval(secs => :retention_s)
+    ORDER BY created_at LIMIT :limit)
+"""

@@ -43,6 +43,7 @@ class Claimed(Held):
     """A task just taken into hand, `waited_s` seconds after it was due."""
 
     attempts: int
+    snoozes: int
     waited_s: float
 
 
@@ -194,3 +195,45 @@ def snooze(
     """`processing` to `pending` in `for_s` seconds, with the attempt given back."""
     kept = failure.parameters() if failure else _NO_FAILURE
     return _end(tx, sql.SNOOZE, task_id, token, **kept, for_s=for_s)
+
+
+# What follows is done by hand: by operators and owners. The subject must be locked by the caller.
+
+
+def cancel(tx: Transaction, task_id: UUID) -> bool:
+    """Any live state to `cancelled`; whoever has it in hand learns it with the next heartbeat."""
+    return tx.execute(sql.CANCEL_ONE, {"id": task_id}).one_or_none() is not None
+
+
+def abandon(tx: Transaction, subject: UUID) -> None:
+    """The subject is going: cancel its live tasks, discard its failed ones."""
+    tx.execute(sql.CANCEL_ALL, {"subject": subject})
+    tx.execute(sql.DISCARD_ALL, {"subject": subject})
+
+
+def requeue(tx: Transaction, task_id: UUID, *, priority: int = 0, delay_s: float = 0.0) -> bool:
+    """`failed` to `pending`, with all its attempts again; False if it isn't failed or has a live twin."""
+    parameters = {"id": task_id, "priority": priority, "delay_s": delay_s}
+    return tx.execute(sql.REQUEUE, parameters).one_or_none() is not None
+
+
+def discard(tx: Transaction, task_id: UUID) -> bool:
+    """`failed` to `discarded`: nobody will deal with it."""
+    return tx.execute(sql.DISCARD_ONE, {"id": task_id}).one_or_none() is not None
+
+
+def discard_failed(tx: Transaction, kind: str, subject: UUID) -> None:
+    """Discard all failed tasks of one kind and subject: a newer one takes their place."""
+    tx.execute(sql.DISCARD_OF_KIND, {"kind": kind, "subject": subject})
+
+
+def unpublish(tx: Transaction, kind: Kind) -> None:
+    """Take a paused queue's tasks from `queued` back to `pending`; their messages become stale."""
+    tx.execute(sql.UNPUBLISH, {"kind": kind.name})
+
+
+def prune(tx: Transaction, *, retention_s: float, limit: int) -> int:
+    """Delete ended tasks, but no failed ones, and their attempts and events; returns how many."""
+    parameters = {"retention_s": retention_s, "limit": limit}
+    tx.execute(sql.PRUNE_EVENTS, parameters)
+    return int(tx.execute(sql.PRUNE, parameters).scalar_one())

@@ -9,12 +9,17 @@ from contextlib import contextmanager
 from functools import partial
 from uuid import UUID
 
-from db.session import Database
+from dramatiq.threading import raise_thread_exception
+
+from db.session import Database, DatabaseAway
 from observability.metrics import TaskMetrics
 from tasks import states
 from tasks.ending import Endings, Save, Transition
-from tasks.errors import LeaseLost, StaleMessage
+from tasks.errors import LeaseLost, StaleMessage, TimeLimitReached
 from tasks.kinds import Kind
+
+_CLAIM_AGAIN_S = 1.0
+_LIMIT_GRACE_S = 1.0
 
 
 class Claim:
@@ -25,7 +30,10 @@ class Claim:
         self.task = task
         self.kind = kind
         self.begun_s = time.monotonic()
+        self.thread_id = threading.get_ident()
         self.ended = False
+        self.limited = False
+        self.guard = threading.Lock()
         self.lost = threading.Event()
 
     @property
@@ -37,6 +45,11 @@ class Claim:
     def token(self) -> int:
         """The fence: higher than that of any earlier attempt."""
         return self.task.token
+
+    @property
+    def left_s(self) -> float:
+        """How much of the kind's time limit is left, for whatever can be given a limit of its own."""
+        return max(0.0, self.kind.time_limit_s - (time.monotonic() - self.begun_s))
 
     def check(self) -> None:
         """Call between steps: stops work whose result nobody would keep.
@@ -87,20 +100,21 @@ class Work:
         self._lease_s = lease_s
         self._held: dict[tuple[UUID, int], Claim] = {}
         self._thread = threading.local()
+        self._stopping = threading.Event()
 
     @contextmanager
     def claimed(self, kind_name: str, task_id: str) -> Iterator[Claim]:
         """Take a task into hand for the block, which ends it by `claim.complete`.
 
-        If the block raises, the claim stays this thread's (`in_hand`), for the retry middleware to end.
+        While PostgreSQL is away it waits. If the block raises, the claim stays this thread's (`in_hand`),
+        for the retry middleware to end.
 
         Raises:
             StaleMessage: the task isn't to be had; its message is out of date.
-            DatabaseAway
+            DatabaseAway: and this worker is stopping.
         """
         kind = self._kinds[kind_name]
-        with self._database.transaction() as tx:
-            task = states.claim(tx, kind, UUID(task_id), worker=self._worker, lease_s=self._lease_s)
+        task = self._claim(kind, UUID(task_id))
         if task is None:
             raise StaleMessage(f"task {task_id} isn't queued")
         claim = self._thread.claim = Claim(self, task, kind)
@@ -109,6 +123,19 @@ class Work:
         yield claim
         if not claim.ended:
             raise RuntimeError(f"the {kind.name} actor returned without completing its task")
+
+    def _claim(self, kind: Kind, task_id: UUID) -> states.Claimed | None:
+        while True:
+            try:
+                with self._database.transaction() as tx:
+                    return states.claim(tx, kind, task_id, worker=self._worker, lease_s=self._lease_s)
+            except DatabaseAway:
+                if self._stopping.wait(_CLAIM_AGAIN_S):
+                    raise
+
+    def stop(self) -> None:
+        """Wait for PostgreSQL no more: this worker takes no new task."""
+        self._stopping.set()
 
     def in_hand(self) -> Claim | None:
         """The claim that this thread took and hasn't ended."""
@@ -138,7 +165,8 @@ class Work:
 
     def forget(self, claim: Claim) -> None:
         """Hold a claim no longer: it was ended, here or elsewhere, or its lease is left to run out."""
-        claim.ended = True
+        with claim.guard:
+            claim.ended = True
         self._held.pop((claim.task.id, claim.token), None)
 
     def held(self) -> list[Claim]:
@@ -160,3 +188,17 @@ class Work:
         for claim in held:
             if (claim.task.id, claim.token) not in kept and not claim.ended:
                 claim.lost.set()
+
+    def enforce_limits(self) -> None:
+        """Raise `TimeLimitReached` in each thread whose task is past its kind's time limit, once.
+
+        It ends Python code. What may hang in C runs in a child process with a limit of its own
+        (`Claim.left_s`), a little shorter than this one.
+        """
+        for claim in self.held():
+            over_s = time.monotonic() - claim.begun_s - claim.kind.time_limit_s
+            # The guard keeps the exception within the task: it can't strike when the claim has ended.
+            with claim.guard:
+                if over_s > _LIMIT_GRACE_S and not claim.limited and not claim.ended:
+                    claim.limited = True
+                    raise_thread_exception(claim.thread_id, TimeLimitReached)
