@@ -47,6 +47,8 @@ def multipart(
     """(body, content type) of a form; each part is (field's name, file's name or None, content)."""
     body = b""
     for name, filename, content in parts:
-        disposition = f'form-data; name="{name}"' + (f'; filename="{filename}"' if filename is not None else "")
+        disposition = f'form-data; name="{name}"' + (
+            f'; filename="{filename}"' if filename is not None else ""
+        )
         body += f"--{boundary}\r\nContent-Disposition: {disposition}\r\n\r\n".encode() + content + b"\r\n"
     return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"

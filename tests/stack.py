@@ -40,7 +40,9 @@ def own_database(postgres_url: str, name: str) -> str:
 
 def environment(settings: Settings) -> dict[str, str]:
     """Settings as the variables that a process reads them from."""
-    given = {f"SAFELIGHT_{field.name.upper()}": str(getattr(settings, field.name)) for field in fields(settings)}
+    given = {
+        f"SAFELIGHT_{field.name.upper()}": str(getattr(settings, field.name)) for field in fields(settings)
+    }
     return {**os.environ, **given}
 
 
