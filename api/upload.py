@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 
 from flask import Request
@@ -102,8 +102,6 @@ def _raw(body: Body, begin: Begin) -> Upload:
 def _filename(request: Request) -> str | None:
     """A raw upload's file name: its Content-Disposition's, in the UTF-8 that clients really send."""
     value = request.headers.get("Content-Disposition", "")
-    try:
+    with suppress(UnicodeError):
         value = value.encode("latin-1").decode()
-    except UnicodeError:
-        pass
     return parse_options_header(value)[1].get("filename")

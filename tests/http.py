@@ -6,6 +6,7 @@ import http.client
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from email.message import Message
 from typing import Any
 
 
@@ -14,7 +15,7 @@ class Answer:
     """One HTTP answer, read to its end."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: Message
     body: bytes
 
     def json(self) -> Any:

@@ -1,4 +1,4 @@
-"""Small real pictures, made on the spot; no two with the same `seed` differ, no two with another are alike."""
+"""Small real pictures, made on the spot: alike for the same `seed`, and unlike any other's."""
 
 from __future__ import annotations
 

@@ -100,7 +100,9 @@ class Stack:
             except subprocess.TimeoutExpired:
                 self.expected.clear()
                 with self._log("stack").open("a") as log:
-                    log.write(json.dumps({"level": "error", "message": f"{process.args} didn't end"}) + "\n")
+                    log.write(
+                        json.dumps({"level": "error", "message": f"{process.args!r} didn't end"}) + "\n"
+                    )
             try:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
@@ -174,6 +176,6 @@ def _is_error(line: str) -> bool:
     try:
         entry = json.loads(line)
     except ValueError:
-        # What isn't JSON came around our own logging: a traceback, a warning. Dramatiq's master has no other way.
+        # It came around our own logging: a traceback, a warning. Dramatiq's master has no other way.
         return "[dramatiq.MainProcess] [INFO]" not in line
     return entry["level"] in ("error", "critical") or "traceback" in entry
