@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 from prometheus_client import CollectorRegistry
 
 from api.keys import Keys
@@ -21,6 +20,7 @@ from observability.metrics import StoreMetrics
 from storage.store import OPERATIONS, Store
 from tests import servers
 from tests.hand import Hand
+from tests.http import Client
 from tests.stack import Stack, own_database
 
 MakeKey = Callable[..., str]
@@ -88,9 +88,9 @@ def app(settings: Settings, database: Database) -> Flask:
 
 
 @pytest.fixture
-def client(app: Flask) -> FlaskClient:
+def client(app: Flask) -> Client:
     """A client without a key."""
-    return app.test_client()
+    return Client(app)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from prometheus_client.samples import Sample
 
 from storage.store import ObjectMissing, Store, StoreAway
 
@@ -85,8 +86,8 @@ def test_a_store_that_takes_nothing_is_away(store: Store, tmp_path: Path) -> Non
     with pytest.raises(StoreAway):
         store.put("a/b", b"bytes")
     writer = store.writer("a/b")
+    writer.write(b"little")
     with pytest.raises(StoreAway):
-        writer.write(DATA)
         writer.close()
 
 
@@ -114,7 +115,7 @@ def test_the_file_and_every_new_folder_above_it_are_made_durable(
     fsync = os.fsync
 
     def record(descriptor: int) -> None:
-        synced.append(os.readlink(f"/proc/self/fd/{descriptor}").removeprefix(str(tmp_path)))
+        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()).removeprefix(str(tmp_path)))
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", record)
@@ -140,6 +141,6 @@ def test_a_folder_with_a_space_in_its_name_is_the_one_that_is_used(store: Store,
     assert (tmp_path / "with a space" / "a" / "b").read_bytes() == b"bytes"
 
 
-def _samples(store: Store):  # type: ignore[no-untyped-def]
+def _samples(store: Store) -> list[Sample]:
     (family,) = store.metrics.errors.collect()
     return [sample for sample in family.samples if sample.name.endswith("_total")]
