@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from flask import Flask
 from prometheus_client import CollectorRegistry
@@ -22,6 +23,10 @@ from tests import servers
 from tests.hand import Hand
 from tests.http import Client
 from tests.stack import Stack, own_database
+
+# An example takes as long as the machine is busy.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 MakeKey = Callable[..., str]
 _TABLES = ", ".join(table.name for table in metadata.sorted_tables)
