@@ -64,8 +64,8 @@ class Results:
     ) -> Iterator[list[StoredPreview]]:
         """Previews put into the store for the block to commit; if the task is lost, they go again.
 
-        No two attempts share a key: a token is one task's, and a photo has several tasks in its life. Where the outcome of the block's
-        commit is unknown the objects stay, and the sweep decides.
+        No two attempts share a key: a token is one task's, and a photo has several tasks in its life.
+        Where the outcome of the block's commit is unknown the objects stay, and the sweep decides.
 
         Raises:
             StoreAway
