@@ -1,0 +1,71 @@
+# What a person needs: make and Python 3.11 or later. Everything else goes into .venv, from the locks.
+#
+#   make run        the whole service on this machine; Ctrl-C stops it
+#   make dev        the same, reloading on change
+#   make test       the tests, with their coverage   (ARGS="tests/imaging -k exif" for some of them)
+#   make test-slow  those that take minutes
+#   make lint       style, types, import directions
+#   make lock       write the locks anew             (ARGS=--upgrade for newer versions)
+
+BIN := .venv/bin
+# Killed with make, so that nothing is left running. setpriv is of util-linux.
+TIED := $(if $(shell command -v setpriv),setpriv --pdeathsig TERM)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
+
+.PHONY: run dev test test-slow lint lock
+.DEFAULT_GOAL := run
+
+run: .venv/.local
+	@exec $(TIED) $(BIN)/python local.py
+
+dev: .venv/.dev
+	@exec $(TIED) $(BIN)/python local.py --reload
+
+test: .venv/.dev
+	$(BIN)/python -m pytest -m "not slow" -n auto --cov --cov-branch --cov-report=term:skip-covered $(ARGS)
+
+test-slow: .venv/.dev
+	$(BIN)/python -m pytest -m slow $(ARGS)
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy .
+	$(BIN)/lint-imports
+
+# The same versions in all three: what the service needs, what `make run` adds, what development adds.
+COMPILE = build/lock/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --no-header --no-annotate
+lock: .venv/.made
+	$(BIN)/python -m venv build/lock
+	build/lock/bin/python -m pip install --quiet uv
+	$(COMPILE) --all-extras --output-file requirements/dev.txt $(ARGS)
+	$(COMPILE) --extra local --constraint requirements/dev.txt --output-file requirements/local.txt
+	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/runtime.txt
+
+.venv/.local .venv/.dev: .venv/.%: requirements/%.txt .venv/.made
+	@echo "Installing requirements/$*.txt into .venv ..."
+	@$(PIP) -r $<
+	@touch $@
+
+# An environment whose Python has gone (an upgraded machine) is made anew.
+ifneq ($(shell $(BIN)/python -c 'print("works")' 2>/dev/null),works)
+.PHONY: .venv/.made
+endif
+.venv/.made:
+	@set -e; \
+	for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 none; do \
+		$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; \
+	done; \
+	if [ $$python = none ]; then \
+		echo "Safelight needs Python 3.11 or later (Debian: apt-get install python3 python3-venv)" >&2; exit 1; \
+	fi; \
+	if ! $$python -c 'import ensurepip' 2>/dev/null; then \
+		if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then \
+			echo "Python's venv is missing (Debian: apt-get install python3-venv)" >&2; exit 1; \
+		fi; \
+		echo "Python's venv is missing: installing python3-venv by apt-get ..."; \
+		apt-get update -qq; apt-get install -y -qq python3-venv >/dev/null; \
+	fi; \
+	$$python -m venv --clear .venv
+	@touch $@

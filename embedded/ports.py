@@ -1,0 +1,48 @@
+"""Ports of 127.0.0.1: is one free, and does a server on it answer."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from contextlib import closing, suppress
+
+from embedded.errors import EmbeddedError
+
+
+def port_free(port: int) -> bool:
+    """Whether a server can listen on this port of 127.0.0.1."""
+    with socket.socket() as probe, suppress(OSError):
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", port))
+        probe.listen()
+        return True
+    return False
+
+
+def any_free_port() -> int:
+    """A port of 127.0.0.1 that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wanted_port(setting: str, port: int) -> int:
+    """The port that a setting asks for.
+
+    Raises:
+        EmbeddedError: something listens on it already.
+    """
+    if not port_free(port):
+        raise EmbeddedError(f"port {port} is taken: set {setting} to a free one")
+    return port
+
+
+def answers(port: int, path: str) -> bool:
+    """Whether the HTTP server on a port answers 200 at a path."""
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False

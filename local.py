@@ -1,0 +1,209 @@
+"""What `make run` starts: PostgreSQL and Valkey of our own, the API and a worker, until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from api.keys import Keys
+from config import ConfigError, Settings
+from db.migrate import upgrade
+from db.session import Database
+from embedded import home as homes
+from embedded import ports, processes, supervisor
+from embedded.account import server_account
+from embedded.crashes import Crashes
+from embedded.errors import EmbeddedError
+from embedded.postgres import Postgres
+from embedded.postgres_programs import find_programs
+from embedded.supervisor import Supervisor
+from embedded.supervisor_config import Program
+from embedded.valkey import Valkey, find_program
+
+PROJECT = Path(__file__).resolve().parent
+DATABASE = "safelight"
+_GRACE_S = 8  # of the 10 s after which the API and the worker are killed
+_SERVERS_S = 300.0  # PostgreSQL may have to recover, Valkey to load
+_READY_S = 60.0
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Stopped(BaseException):
+    """A signal asked us to stop."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """What is to run, and with which environment."""
+
+    home: Path
+    environment: dict[str, str]
+    settings: Settings
+    postgres: Postgres | None
+    valkey: Valkey | None
+
+    def programs(self) -> list[Program]:
+        """The processes to supervise; the servers (stage 1) outlive those that use them (stage 2)."""
+        python = sys.executable
+        worker = ["--processes", "1", "--threads", str(self.settings.worker_slots)]
+        worker += ["--worker-shutdown-timeout", str(_GRACE_S * 1000)]
+        tied = processes.tied("TERM")
+        api = [*tied, python, "-m", "gunicorn", "app:create_app()"]
+        programs = [
+            Program("api", api, stage=2),
+            Program("worker", [*tied, python, "-m", "dramatiq", "actors", *worker], stage=2),
+        ]
+        if self.postgres:
+            programs.append(
+                Program("postgres", self.postgres.command(), stage=1, stop_signal="INT", stop_s=3)
+            )
+        if self.valkey:
+            programs.append(Program("valkey", self.valkey.command(), stage=1, stop_s=3))
+        return programs
+
+
+def prepare(settings: Settings, home: Path) -> None:
+    """Bring the database up to date and make sure that there is an admin key."""
+    upgrade(settings.database_url)
+    key_file = home / "admin.key"
+    keys = Keys(Database(settings.database_url))
+    if not key_file.exists() or keys.authenticate(key_file.read_text().strip()) is None:
+        homes.write_private(key_file, keys.create("admin", ["admin"]) + "\n")
+
+
+def main() -> int:
+    """Run until a signal (exit status 0) or an error that a person must mend (1)."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--reload", action="store_true", help="reload the API and the worker on change")
+    arguments = parser.parse_args()
+    for signum in _SIGNALS:
+        signal.signal(signum, _stop)
+    home = Path(os.environ.get("SAFELIGHT_HOME") or "var").resolve()
+    try:
+        with homes.locked(home):
+            run(home, arguments.reload)
+    except Stopped:
+        say("Stopped.")
+        return 0
+    except (EmbeddedError, ConfigError) as error:
+        print(f"Safelight can't run: {error}", file=sys.stderr)
+    return 1
+
+
+def run(home: Path, reload: bool) -> None:
+    """Start everything in its order, then watch over it; whatever ends that, all of it is stopped."""
+    supervisor.end_leftovers(home / "supervisor")
+    stack = plan(home)
+    for server in (stack.postgres, stack.valkey):
+        if server:
+            server.prepare()
+    supervised = Supervisor(home / "supervisor", home / "logs", stack.programs())
+    try:
+        supervised.launch(stack.environment, PROJECT)
+        start(stack, supervised)
+        say(f"Safelight is ready: http://127.0.0.1:{stack.settings.port}")
+        say(f"Data, logs and admin.key are in {home}. Ctrl-C stops it.")
+        watch(supervised, reload)
+    finally:
+        _ignore_signals()  # a second Ctrl-C must not keep us from stopping the rest
+        say("Stopping ...")
+        supervised.stop()
+
+
+def plan(home: Path) -> Stack:
+    """Settle settings, servers and ports; nothing is started yet.
+
+    Raises:
+        ConfigError: a setting is wrong.
+        EmbeddedError: a server's program is missing, or a port is taken.
+    """
+    environment = {**os.environ, "SAFELIGHT_HOME": str(home)}
+    environment.setdefault("SAFELIGHT_SHUTDOWN_GRACE_S", str(_GRACE_S))
+    postgres = valkey = None
+    if not environment.get("SAFELIGHT_DATABASE_URL"):
+        postgres = Postgres(home / "postgres", find_programs(home / "postgres" / "data"), server_account())
+        environment["SAFELIGHT_DATABASE_URL"] = postgres.url(DATABASE)
+    if not environment.get("SAFELIGHT_REDIS_URL"):
+        valkey = Valkey(home / "valkey", find_program())
+        environment["SAFELIGHT_REDIS_URL"] = valkey.url()
+    if not environment.get("SAFELIGHT_STORAGE_URL"):
+        (home / "store").mkdir(exist_ok=True)
+        environment["SAFELIGHT_STORAGE_URL"] = (home / "store").as_uri()
+    port = Settings.from_environment(environment).port
+    environment["SAFELIGHT_PORT"] = str(ports.wanted_port("SAFELIGHT_PORT", port))
+    environment["SAFELIGHT_MONITORING_PORT"] = str(_monitoring_port(environment, port))
+    homes.write_environment(home / "env", environment)
+    return Stack(home, environment, Settings.from_environment(environment), postgres, valkey)
+
+
+def start(stack: Stack, supervised: Supervisor) -> None:
+    """Start the servers, prepare the database, then start the API and the worker."""
+    servers: dict[str, Callable[[], bool]] = {}
+    if stack.postgres:
+        servers["postgres"] = stack.postgres.ready
+    if stack.valkey:
+        servers["valkey"] = stack.valkey.ready
+    supervised.start(*servers)
+    for name, ready in servers.items():
+        supervised.until(ready, name, timeout_s=_SERVERS_S)
+    if stack.postgres:
+        stack.postgres.create_database(DATABASE)
+    prepare(stack.settings, stack.home)
+    supervised.start("api", "worker")
+    supervised.until(
+        lambda: ports.answers(stack.settings.port, "/readyz"), "api", "worker", timeout_s=_READY_S
+    )
+
+
+def watch(supervised: Supervisor, reload: bool) -> None:
+    """Tell of crashes, and reload on change, for as long as supervisord lives."""
+    crashes = Crashes(supervised)
+    changes = None
+    if reload:
+        from embedded.reload import Changes  # needs watchdog, which `make run` doesn't install
+
+        changes = Changes(PROJECT)
+    while supervised.alive():
+        time.sleep(1)
+        for line in crashes.look():
+            say(line)
+        if changes and changes.take():
+            say("Sources changed: reloading.")
+            supervised.signal("api", "HUP")
+            supervised.signal("worker", "HUP")
+    raise EmbeddedError("supervisord ended")
+
+
+def say(line: str) -> None:
+    """Print a line, if anyone is there still (the terminal may be gone)."""
+    with suppress(OSError):
+        print(line, flush=True)
+
+
+def _monitoring_port(environment: dict[str, str], port: int) -> int:
+    name = "SAFELIGHT_MONITORING_PORT"
+    if environment.get(name):
+        return ports.wanted_port(name, Settings.from_environment(environment).monitoring_port)
+    return port + 1 if port < 65_535 and ports.port_free(port + 1) else ports.any_free_port()
+
+
+def _stop(signum: int, frame: FrameType | None) -> None:
+    _ignore_signals()
+    raise Stopped
+
+
+def _ignore_signals() -> None:
+    for signum in _SIGNALS:
+        signal.signal(signum, signal.SIG_IGN)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
