@@ -126,7 +126,6 @@ def plan(home: Path) -> Stack:
         EmbeddedError: a server's program is missing, or a port is taken.
     """
     environment = {**os.environ, "SAFELIGHT_HOME": str(home)}
-    environment.setdefault("SAFELIGHT_SHUTDOWN_GRACE_S", str(_GRACE_S))
     postgres = valkey = None
     if not environment.get("SAFELIGHT_DATABASE_URL"):
         postgres = Postgres(home / "postgres", find_programs(home / "postgres" / "data"), server_account())
