@@ -57,7 +57,12 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
     rooms = Rooms(work, Results(database, store, photo_metrics), sandbox, settings.max_pixels)
 
     presence = Presence(
-        client, registry, role="worker", slots=settings.worker_slots, interval_s=settings.heartbeat_s
+        client,
+        registry,
+        role="worker",
+        slots=settings.worker_slots,
+        host=settings.monitoring_host,
+        interval_s=settings.heartbeat_s,
     )
     broker.add_middleware(RetryTasks(work))
     broker.add_middleware(

@@ -39,7 +39,8 @@ class Presence:
     Make it before a fork if you like, but start it after.
 
     Args:
-        host: the address that Prometheus reaches this process at.
+        host: the address to listen on, at which Prometheus reaches this process; for 0.0.0.0 that is
+            its host name (a container's, say).
         interval_s: how often it is announced; a process that died vanishes after three intervals.
     """
 
@@ -64,7 +65,8 @@ class Presence:
     def start(self) -> None:
         """Serve the metrics, and announce this process from now on."""
         server, _ = start_http_server(0, addr=self._host, registry=self._registry)
-        target = f"{self._host}:{server.server_port}"
+        host = socket.gethostname() if self._host == "0.0.0.0" else self._host  # noqa: S104 - compared
+        target = f"{host}:{server.server_port}"
         value = json.dumps(asdict(Process(process_name(), self._role, target, self._slots)))
         key, ttl_ms = f"{_KEY}{process_name()}", int(self._interval_s * _TTL_FACTOR * 1000)
         self._periodic = Periodic(
