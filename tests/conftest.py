@@ -14,6 +14,8 @@ from psycopg2 import sql
 
 from tests import servers
 
+pytest_plugins = ["tests.fixtures"]
+
 _FOLDER = pytest.StashKey[Path]()
 
 
