@@ -41,11 +41,11 @@ class Stopped(BaseException):
 class Stack:
     """What is to run, and with which environment."""
 
-    home: Path
     environment: dict[str, str]
     settings: Settings
     postgres: Postgres | None
     valkey: Valkey | None
+    reload: bool
 
     def programs(self) -> list[Program]:
         """The processes to supervise; the servers (stage 1) outlive those that use them (stage 2)."""
@@ -53,15 +53,14 @@ class Stack:
         worker = ["--processes", "1", "--threads", str(self.settings.worker_slots)]
         worker += ["--worker-shutdown-timeout", str(_GRACE_S * 1000)]
         tied = processes.tied("TERM")
-        api = [*tied, python, "-m", "gunicorn", "app:create_app()"]
+        api = [*tied, python, "-m", "gunicorn", "app:create_app()", *(["--reload"] if self.reload else [])]
         programs = [
             Program("api", api, stage=2),
             Program("worker", [*tied, python, "-m", "dramatiq", "actors", *worker], stage=2),
         ]
         if self.postgres:
-            programs.append(
-                Program("postgres", self.postgres.command(), stage=1, stop_signal="INT", stop_s=3)
-            )
+            command = self.postgres.command()
+            programs.append(Program("postgres", command, stage=1, stop_signal="INT", stop_s=3))
         if self.valkey:
             programs.append(Program("valkey", self.valkey.command(), stage=1, stop_s=3))
         return programs
@@ -77,7 +76,9 @@ def main() -> int:
     parser.add_argument("--reload", action="store_true", help="reload the API and the worker on change")
     arguments = parser.parse_args()
     for signum in _SIGNALS:
-        signal.signal(signum, _stop)
+        # under nohup(1) the end of the terminal is ignored, and stays so
+        if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN:
+            signal.signal(signum, _stop)
     home = Path(os.environ.get("SAFELIGHT_HOME") or "var").resolve()
     try:
         with homes.locked(home):
@@ -86,14 +87,14 @@ def main() -> int:
         say("Stopped.")
         return 0
     except (EmbeddedError, ConfigError) as error:
-        print(f"Safelight can't run: {error}", file=sys.stderr)
+        print(f"Safelight stopped: {error}", file=sys.stderr)
     return 1
 
 
 def run(home: Path, reload: bool) -> None:
     """Start everything in its order, then watch over it; whatever ends that, all of it is stopped."""
     supervisor.end_leftovers(home / "supervisor")
-    stack = plan(home)
+    stack = plan(home, reload)
     for server in (stack.postgres, stack.valkey):
         if server:
             server.prepare()
@@ -110,7 +111,7 @@ def run(home: Path, reload: bool) -> None:
         supervised.stop()
 
 
-def plan(home: Path) -> Stack:
+def plan(home: Path, reload: bool) -> Stack:
     """Settle settings, servers and ports; nothing is started yet.
 
     Raises:
@@ -131,9 +132,12 @@ def plan(home: Path) -> Stack:
         environment["SAFELIGHT_STORAGE_URL"] = (home / "store").as_uri()
     port = Settings.from_environment(environment).port
     environment["SAFELIGHT_PORT"] = str(ports.wanted_port("SAFELIGHT_PORT", port))
-    environment["SAFELIGHT_MONITORING_PORT"] = str(_monitoring_port(environment, port))
+    if not environment.get("SAFELIGHT_MONITORING_PORT"):
+        environment["SAFELIGHT_MONITORING_PORT"] = str(ports.port_near(port + 1))
+    settings = Settings.from_environment(environment)
+    ports.wanted_port("SAFELIGHT_MONITORING_PORT", settings.monitoring_port)
     homes.write_environment(home / "env", environment)
-    return Stack(home, environment, Settings.from_environment(environment), postgres, valkey)
+    return Stack(environment, settings, postgres, valkey, reload)
 
 
 def start(stack: Stack, supervised: Supervisor) -> None:
@@ -150,13 +154,15 @@ def start(stack: Stack, supervised: Supervisor) -> None:
         stack.postgres.create_database(DATABASE)
     prepare(stack.settings)
     supervised.start("api", "worker")
-    supervised.until(
-        lambda: ports.answers(stack.settings.port, "/readyz"), "api", "worker", timeout_s=_READY_S
-    )
+    port = stack.settings.port
+    supervised.until(lambda: ports.answers(port, "/readyz"), "api", "worker", timeout_s=_READY_S)
 
 
 def watch(supervised: Supervisor, reload: bool) -> None:
-    """Tell of crashes, and reload on change, for as long as supervisord lives."""
+    """Tell of crashes, and restart the worker on change, for as long as supervisord lives.
+
+    Dramatiq's own reload would lose the virtual environment. gunicorn's is good: the API has that.
+    """
     crashes = Crashes(supervised)
     changes = None
     if reload:
@@ -168,9 +174,8 @@ def watch(supervised: Supervisor, reload: bool) -> None:
         for line in crashes.look():
             say(line)
         if changes and changes.take():
-            say("Sources changed: reloading.")
-            supervised.signal("api", "HUP")
-            supervised.signal("worker", "HUP")
+            say("Sources changed: restarting the worker.")
+            crashes.restart("worker")
     raise EmbeddedError("supervisord ended")
 
 
@@ -178,13 +183,6 @@ def say(line: str) -> None:
     """Print a line, if anyone is there still (the terminal may be gone)."""
     with suppress(OSError):
         print(line, flush=True)
-
-
-def _monitoring_port(environment: dict[str, str], port: int) -> int:
-    name = "SAFELIGHT_MONITORING_PORT"
-    if environment.get(name):
-        return ports.wanted_port(name, Settings.from_environment(environment).monitoring_port)
-    return port + 1 if port < 65_535 and ports.port_free(port + 1) else ports.any_free_port()
 
 
 def _stop(signum: int, frame: FrameType | None) -> None:

@@ -65,12 +65,13 @@ class Supervisor:
         self._logs.mkdir(parents=True, exist_ok=True)
         config = self._folder / "supervisord.conf"
         programs = list(self._programs.values())
-        config.write_text(configuration(self._socket, self._folder, self._logs, programs))
+        text = configuration(self._socket, self._folder, working_folder, programs)
+        config.write_text(text, encoding="utf-8")
         # Of a session of its own, so that Ctrl-C reaches us alone and everything is stopped in order.
         with self._errors.open("wb") as errors:
             self._daemon = subprocess.Popen(
                 [*processes.tied("TERM"), sys.executable, "-P", "-m", _DAEMON, "-c", str(config)],
-                cwd=working_folder,
+                cwd=self._logs,
                 env={**environment, _MARK: _url(self._socket)},
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
@@ -86,10 +87,11 @@ class Supervisor:
             if self.state(name).name in ("STOPPED", "EXITED", "FATAL"):
                 self._rpc().startProcess(self._full(name), False)
 
-    def signal(self, name: str, signal_name: str) -> None:
-        """Send a signal, `HUP`, to a program's process; if there is none, nothing is done."""
-        if self.state(name).name in ("RUNNING", "STARTING"):
-            self._rpc().signalProcess(self._full(name), signal_name)
+    def restart(self, name: str) -> None:
+        """Stop a program, which takes its `stop_s` at most, and start it."""
+        if self.state(name).name in ("STARTING", "RUNNING", "BACKOFF"):
+            self._rpc().stopProcess(self._full(name))
+        self.start(name)
 
     def state(self, name: str) -> ProcessState:
         """What a program does now."""
@@ -104,7 +106,7 @@ class Supervisor:
         try:
             found = cast(list[dict[str, Any]], self._rpc().getAllProcessInfo())
         except (OSError, http.client.HTTPException) as error:
-            raise EmbeddedError(f"supervisord ended.\n{self._errors.read_text()}") from error
+            raise EmbeddedError(f"supervisord ended. {self._errors.read_text()}".strip()) from error
         return {each["name"]: ProcessState(each["statename"], each["pid"]) for each in found}
 
     def until(self, ready: Callable[[], bool], *names: str, timeout_s: float) -> None:
