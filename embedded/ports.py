@@ -21,8 +21,11 @@ def port_free(port: int) -> bool:
 
 def port_near(port: int) -> int:
     """That port of 127.0.0.1 if nothing listens on it now, else any that is free."""
-    if port < 65_536 and port_free(port):
-        return port
+    return port if port < 65_536 and port_free(port) else any_free_port()
+
+
+def any_free_port() -> int:
+    """A port of 127.0.0.1 that nothing listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         free: int = probe.getsockname()[1]

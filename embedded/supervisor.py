@@ -85,12 +85,12 @@ class Supervisor:
         """Start programs; those that run already are left alone."""
         for name in names:
             if self.state(name).name in ("STOPPED", "EXITED", "FATAL"):
-                self._rpc().startProcess(self._full(name), False)
+                self._call("startProcess", self._full(name), False)
 
     def restart(self, name: str) -> None:
         """Stop a program, which takes its `stop_s` at most, and start it."""
         if self.state(name).name in ("STARTING", "RUNNING", "BACKOFF"):
-            self._rpc().stopProcess(self._full(name))
+            self._call("stopProcess", self._full(name))
         self.start(name)
 
     def state(self, name: str) -> ProcessState:
@@ -103,10 +103,7 @@ class Supervisor:
         Raises:
             EmbeddedError: supervisord isn't there any more.
         """
-        try:
-            found = cast(list[dict[str, Any]], self._rpc().getAllProcessInfo())
-        except (OSError, http.client.HTTPException) as error:
-            raise EmbeddedError(f"supervisord ended. {self._errors.read_text()}".strip()) from error
+        found = cast(list[dict[str, Any]], self._call("getAllProcessInfo"))
         return {each["name"]: ProcessState(each["statename"], each["pid"]) for each in found}
 
     def until(self, ready: Callable[[], bool], *names: str, timeout_s: float) -> None:
@@ -171,9 +168,13 @@ class Supervisor:
             return False
         return True
 
-    def _rpc(self) -> Any:
+    def _call(self, method: str, *arguments: object) -> Any:
         transport = SupervisorTransport(None, None, serverurl=_url(self._socket))
-        return xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport).supervisor
+        try:
+            with xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport) as proxy:
+                return getattr(proxy.supervisor, method)(*arguments)
+        except (OSError, http.client.HTTPException) as error:
+            raise EmbeddedError(f"supervisord ended. {self._errors.read_text()}".strip()) from error
 
 
 def _socket(folder: Path) -> Path:
