@@ -18,14 +18,19 @@ class ConfigError(Exception):
 class Settings:
     """What a process of Safelight needs to know; docs/settings.md says what each is for.
 
-    A field `lease_s` is read from `SAFELIGHT_LEASE_S`. Fields without a default must be set.
+    A field `lease_s` is read from `SAFELIGHT_LEASE_S`. Fields without a default must be set;
+    `monitoring_port` is the port + 1 unless it is set.
     """
 
     database_url: str
     redis_url: str
     storage_url: str
+    host: str = "127.0.0.1"
     port: int = 8000
+    monitoring_host: str = "127.0.0.1"
     monitoring_port: int = 8001
+    api_processes: int = 2
+    api_threads: int = 32
     max_upload_bytes: int = 256 * MIB
     max_pixels: int = 250_000_000
     window: int = 2_000
@@ -33,7 +38,6 @@ class Settings:
     heartbeat_s: float = 5.0
     relay_s: float = 1.0
     scan_s: float = 5.0
-    shutdown_grace_s: float = 30.0
     retention_s: float = 7 * 86_400.0
     worker_slots: int = 2
     decoder_memory_bytes: int = 4096 * MIB
@@ -64,6 +68,7 @@ class Settings:
                     problems.append(f"{name}={text!r}: {problem}")
             except ValueError:
                 problems.append(f"{name}={text!r} is not {_KINDS[str(field.type)]}")
+        values.setdefault("monitoring_port", values.get("port", cls.port) + 1)
         if problems:
             raise ConfigError("; ".join(problems))
         return cls(**values)

@@ -13,7 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
+from api.keys import Keys
 from config import ConfigError, Settings
+from db.migrate import upgrade
+from db.session import Database
 from embedded import home as homes
 from embedded import ports, processes, supervisor
 from embedded.account import server_account
@@ -66,8 +69,13 @@ class Stack:
         return programs
 
 
-def prepare(settings: Settings) -> None:
+def prepare(settings: Settings, home: Path) -> None:
     """Bring the database up to date and make sure that there is an admin key."""
+    upgrade(settings.database_url)
+    key_file = home / "admin.key"
+    keys = Keys(Database(settings.database_url))
+    if not key_file.exists() or keys.authenticate(key_file.read_text().strip()) is None:
+        homes.write_private(key_file, keys.create("admin", ["admin"]) + "\n")
 
 
 def main() -> int:
@@ -119,7 +127,6 @@ def plan(home: Path, reload: bool) -> Stack:
         EmbeddedError: a server's program is missing, or a port is taken.
     """
     environment = {**os.environ, "SAFELIGHT_HOME": str(home)}
-    environment.setdefault("SAFELIGHT_SHUTDOWN_GRACE_S", str(_GRACE_S))
     postgres = valkey = None
     if not environment.get("SAFELIGHT_DATABASE_URL"):
         postgres = Postgres(home / "postgres", find_programs(home / "postgres" / "data"), server_account())
@@ -152,7 +159,7 @@ def start(stack: Stack, supervised: Supervisor) -> None:
         supervised.until(ready, name, timeout_s=_SERVERS_S)
     if stack.postgres:
         stack.postgres.create_database(DATABASE)
-    prepare(stack.settings)
+    prepare(stack.settings, stack.home)
     supervised.start("api", "worker")
     port = stack.settings.port
     supervised.until(lambda: ports.answers(port, "/readyz"), "api", "worker", timeout_s=_READY_S)

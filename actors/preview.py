@@ -1,0 +1,24 @@
+"""When previews are made: every size of one photo, from a single decode."""
+
+from __future__ import annotations
+
+import dramatiq
+
+from actors.rooms import Rooms
+from imaging.preview import render
+from photos.kinds import PREVIEW
+
+
+def declare(broker: dramatiq.Broker, rooms: Rooms) -> None:
+    """Declare the actor that makes and stores a photo's previews."""
+
+    @dramatiq.actor(broker=broker, actor_name=PREVIEW.name, queue_name=PREVIEW.name)
+    def make_previews(task_id: str) -> None:
+        with rooms.work.claimed(PREVIEW.name, task_id) as task:
+            with rooms.results.original(task.subject) as path:
+                rendering = rooms.sandbox.call(
+                    render, path, max_pixels=rooms.max_pixels, time_limit_s=task.left_s
+                )
+            task.check()
+            with rooms.results.stored_previews(task.subject, task.token, rendering) as stored:
+                task.complete(lambda tx: rooms.results.save_previews(tx, task.subject, rendering, stored))

@@ -1,0 +1,103 @@
+"""The retry middleware: what an exception means for the task it came out of.
+
+It stands in place of Dramatiq's own, which keeps a retry's state in the message and counts no death.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import traceback
+from typing import Any
+
+from dramatiq import Actor, Broker, Middleware
+from dramatiq.broker import MessageProxy
+
+from db.session import DatabaseAway
+from imaging.errors import ImagingError
+from observability.logs import logging_with
+from photos.errors import PhotoNotFound
+from storage.store import ObjectMissing, StoreAway
+from tasks.errors import DependencyAway, LeaseLost, Permanent, StaleMessage, TaskError, Transient
+from tasks.states import Failure
+from tasks.work import Claim, Work
+
+logger = logging.getLogger(__name__)
+
+_SNOOZE_BASE_S = 2.0
+_SNOOZE_CAP_S = 30.0
+
+
+class RetryTasks(Middleware):
+    """Ends the attempt of an actor that raised: retried, failed or snoozed. Messages are always acked."""
+
+    def __init__(self, work: Work) -> None:
+        self._work = work
+
+    def before_declare_actor(self, broker: Broker, actor: Actor[Any, Any]) -> None:
+        """Have Dramatiq log what is ended below as expected, without a traceback."""
+        actor.options["throws"] = _EXPECTED
+
+    def after_process_message(
+        self,
+        broker: Broker,
+        message: MessageProxy,
+        *,
+        result: Any = None,
+        exception: BaseException | None = None,
+    ) -> None:
+        """Called in the actor's thread, whatever came out of it."""
+        claim = self._work.in_hand()
+        if exception is None or claim is None:
+            return
+        error = as_task_error(exception)
+        with logging_with(task_id=str(claim.task.id), kind=claim.kind.name, photo_id=str(claim.subject)):
+            self._end(claim, error, exception)
+
+    def _end(self, claim: Claim, error: TaskError, exception: BaseException) -> None:
+        trace = "".join(traceback.format_exception(exception))
+        failure = Failure(error.code, str(error) or type(exception).__name__, trace)
+        logger.warning("%s: %s", error.code, error, extra={"attempt": claim.task.attempts})
+        try:
+            if isinstance(error, DependencyAway):
+                self._work.snooze(claim, failure, for_s=_snooze_s(claim.task.snoozes))
+            elif isinstance(error, Permanent):
+                self._work.fail(claim, failure)
+            elif isinstance(error, Transient):
+                self._work.retry(claim, failure, at_least_s=error.retry_after_s or 0.0)
+            elif not isinstance(error, LeaseLost):
+                self._work.retry(claim, failure)
+        except LeaseLost:
+            logger.info("the task is someone else's by now")
+        except DatabaseAway as away:
+            logger.warning("can't be written down, its lease will run out: %s", away)
+        finally:
+            self._work.forget(claim)
+
+
+def _snooze_s(snoozes: int) -> float:
+    """Exponential backoff with jitter; never near 0, since the dependency is known to be away."""
+    longest_s = min(_SNOOZE_CAP_S, _SNOOZE_BASE_S * 2.0 ** min(snoozes, 10))
+    return longest_s * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+def as_task_error(exception: BaseException) -> TaskError:
+    """What an exception means for a task; an unknown one is a bug that another attempt may not meet."""
+    match exception:
+        case TaskError():
+            return exception
+        case ImagingError(transient=True):
+            return Transient(str(exception), code=exception.code)
+        case ImagingError():
+            return Permanent(str(exception), code=exception.code)
+        case ObjectMissing():
+            return Permanent(f"the original isn't in the store: {exception}", code="object-missing")
+        case DatabaseAway() | StoreAway():
+            return DependencyAway(str(exception))
+        case PhotoNotFound():
+            return LeaseLost("the photo was deleted")
+        case _:
+            return Transient(f"{type(exception).__name__}: {exception}", code=TaskError.code)
+
+
+_EXPECTED = (StaleMessage, ImagingError, TaskError, DatabaseAway, StoreAway, ObjectMissing, PhotoNotFound)

@@ -1,0 +1,83 @@
+"""The worker's wiring: settings -> rooms -> broker with the actors, and what runs beside them."""
+
+from __future__ import annotations
+
+import dramatiq
+from prometheus_client import CollectorRegistry
+
+from actors import exif, preview
+from actors.beside import Beside
+from actors.retry import RetryTasks
+from actors.rooms import Rooms
+from config import Settings
+from db.session import Database
+from imaging.sandbox import Sandbox
+from observability.metrics import PhotoMetrics, StoreMetrics, TaskMetrics, build_info
+from observability.presence import Presence, process_name
+from photos.kinds import ERROR_TYPES, KINDS
+from photos.results import Results
+from photos.states import PhotoStates
+from photos.upkeep import Upkeep
+from storage.store import OPERATIONS, Store
+from tasks.courier import Courier, connect, make_broker
+from tasks.ending import Endings
+from tasks.relay import Relay
+from tasks.submit import Submitter
+from tasks.work import Work
+
+
+def declare_all(settings: Settings) -> dramatiq.Broker:
+    """Build the rooms, declare every actor, and make the broker the one that `dramatiq` finds."""
+    registry = CollectorRegistry()
+    build_info(registry, version=settings.version, revision=settings.revision)
+    task_metrics = TaskMetrics(registry, kinds=KINDS, error_types=ERROR_TYPES)
+    photo_metrics = PhotoMetrics(registry)
+    database = Database(
+        settings.database_url, pool_size=settings.worker_slots + 3, application_name="safelight-worker"
+    )
+    client = connect(settings.redis_url)
+    broker = make_broker(client)
+    courier = Courier(broker)
+    submitter = Submitter(courier, KINDS, window=settings.window)
+    endings = Endings(database, courier, submitter, PhotoStates(photo_metrics), task_metrics)
+    work = Work(database, endings, KINDS, task_metrics, worker=process_name(), lease_s=settings.lease_s)
+    relay = Relay(
+        database,
+        courier,
+        endings,
+        KINDS.values(),
+        task_metrics,
+        window=settings.window,
+        lease_s=settings.lease_s,
+        scan_s=settings.scan_s,
+        retention_s=settings.retention_s,
+    )
+    store = Store(settings.storage_url, StoreMetrics(registry, operations=OPERATIONS))
+    sandbox = Sandbox(settings.worker_slots, settings.decoder_memory_bytes)
+    rooms = Rooms(work, Results(database, store, photo_metrics), sandbox, settings.max_pixels)
+
+    presence = Presence(
+        client,
+        registry,
+        role="worker",
+        slots=settings.worker_slots,
+        host=settings.monitoring_host,
+        interval_s=settings.heartbeat_s,
+    )
+    broker.add_middleware(RetryTasks(work))
+    broker.add_middleware(
+        Beside(
+            work,
+            relay,
+            presence,
+            sandbox,
+            heartbeat_s=settings.heartbeat_s,
+            relay_s=settings.relay_s,
+            log_format=settings.log_format,
+            sweep=Upkeep(database, store, submitter).sweep,
+        )
+    )
+    for actor in (preview, exif):
+        actor.declare(broker, rooms)
+    dramatiq.set_broker(broker)
+    return broker

@@ -1,0 +1,1 @@
+"""HTTP only: routes, schemas, errors, auth. What is behind them is handed over as `Rooms`."""

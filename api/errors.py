@@ -1,0 +1,129 @@
+"""Every error as `application/problem+json` (RFC 9457). HTTP statuses are chosen here and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import marshmallow as ma
+from flask import Flask, Response, g
+from flask_smorest import Api
+from werkzeug.exceptions import HTTPException
+
+from db.session import DatabaseAway
+from imaging.errors import ImagingError
+from photos import errors as photo_errors
+from storage.store import ObjectMissing, StoreAway
+
+logger = logging.getLogger(__name__)
+
+RETRY_AFTER_S = 5
+
+
+class Problem(Exception):
+    """An error that a route raises itself.
+
+    Args:
+        code: what went wrong, as a program reads it; becomes the problem's `type`.
+        detail: what went wrong, as a person reads it.
+    """
+
+    def __init__(self, status: int, code: str, detail: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.code = code
+        self.headers = dict(headers or {})
+
+
+class ProblemSchema(ma.Schema):
+    """A problem (RFC 9457, section 3), with `errors` for each wrong field of a request."""
+
+    type = ma.fields.String(required=True)
+    title = ma.fields.String(required=True)
+    status = ma.fields.Integer(required=True)
+    detail = ma.fields.String()
+    code = ma.fields.String(required=True)
+    request_id = ma.fields.String()
+    errors = ma.fields.Dict()
+
+
+_AWAY = {"Retry-After": str(RETRY_AFTER_S)}
+_STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
+    (photo_errors.EmptyUpload, 400, "empty-upload", {}),
+    (photo_errors.UploadTooLarge, 413, "upload-too-large", {}),
+    (photo_errors.PhotoNotFound, 404, "photo-not-found", {}),
+    (photo_errors.NotToBeHad, 404, "not-to-be-had", {}),
+    (DatabaseAway, 503, "database-away", _AWAY),
+    (StoreAway, 503, "store-away", _AWAY),
+    (ObjectMissing, 500, "object-missing", {}),
+)
+
+
+class ProblemApi(Api):
+    """flask-smorest's Api with problem answers, in its documents too."""
+
+    ERROR_SCHEMA = ProblemSchema
+
+    def handle_http_exception(self, error: HTTPException) -> Any:
+        """Answer errors of the framework: 404, 405, 413, 422 and the like."""
+        status = error.code or 500
+        data: dict[str, Any] = getattr(error, "data", None) or {}
+        extra = {"errors": data["messages"]} if "messages" in data else {}
+        headers = {
+            name: value for name, value in error.get_headers() if name not in ("Content-Type", "Location")
+        }
+        detail = "a part of the request is wrong" if extra else error.description
+        return problem(status, _code(status), str(detail or ""), headers, **extra)
+
+
+def install(app: Flask) -> None:
+    """Register the handlers of all but the framework's own errors."""
+    app.register_error_handler(Problem, lambda e: problem(e.status, e.code, str(e), e.headers))
+    app.register_error_handler(photo_errors.NotMadeYet, _not_yet)
+    app.register_error_handler(ImagingError, lambda e: problem(415, e.code, str(e)))
+    for exception, status, code, headers in _STATUSES:
+        app.register_error_handler(exception, _answer(status, code, headers))
+    app.register_error_handler(Exception, _unexpected)
+
+
+def problem(
+    status: int, code: str, detail: str, headers: Mapping[str, str] | None = None, **extra: Any
+) -> Response:
+    """One problem as an answer."""
+    body = {
+        "type": f"urn:safelight:problem:{code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "request_id": g.get("request_id"),
+        **extra,
+    }
+    return Response(json.dumps(body), status, dict(headers or {}), content_type="application/problem+json")
+
+
+def _answer(status: int, code: str, headers: Mapping[str, str]) -> Any:
+    def answer(error: Exception) -> Response:
+        if status >= 500:
+            logger.error("%s: %s", code, error)
+        return problem(status, code, str(error), headers)
+
+    return answer
+
+
+def _not_yet(error: Exception) -> Response:
+    """No error at all: what was asked for is on its way."""
+    body = json.dumps({"detail": str(error)})
+    return Response(body, 202, {"Retry-After": "1"}, content_type="application/json")
+
+
+def _unexpected(error: Exception) -> Response:
+    logger.exception("unexpected error")
+    return problem(500, "internal-error", "something went wrong here; the log has the request_id")
+
+
+def _code(status: int) -> str:
+    return HTTPStatus(status).phrase.lower().replace(" ", "-")

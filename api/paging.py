@@ -1,0 +1,33 @@
+"""Opaque cursors over (created_at, id), and the `Link` to the next page (RFC 8288)."""
+
+from __future__ import annotations
+
+import base64
+from datetime import datetime
+from uuid import UUID
+
+from api.errors import Problem
+
+
+def cursor_of(position: tuple[datetime, UUID] | None) -> str | None:
+    """A position as text for a URL; None stays None."""
+    if position is None:
+        return None
+    created_at, identity = position
+    return base64.urlsafe_b64encode(f"{created_at.isoformat()} {identity}".encode()).decode().rstrip("=")
+
+
+def position_of(cursor: str | None) -> tuple[datetime, UUID] | None:
+    """A cursor's position.
+
+    Raises:
+        Problem: this isn't a cursor that we handed out.
+    """
+    if cursor is None:
+        return None
+    try:
+        text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        created_at, _, identity = text.partition(" ")
+        return datetime.fromisoformat(created_at), UUID(identity)
+    except ValueError as error:
+        raise Problem(400, "bad-cursor", "take the cursor from the answer before, unchanged") from error

@@ -1,0 +1,85 @@
+"""The Flask app: blueprints, errors, documents, and what every request gets."""
+
+from __future__ import annotations
+
+import logging
+import time
+from uuid import uuid4
+
+from flask import Flask, Response, g, request
+from prometheus_client import CollectorRegistry
+
+from api import errors, health, photos
+from api.rooms import Rooms
+from api.upload import discard_rest
+from observability.logs import logging_with
+from observability.metrics import HttpMetrics
+
+logger = logging.getLogger(__name__)
+
+_DOCUMENTS = {
+    "API_TITLE": "Safelight",
+    "API_VERSION": "v1",
+    "OPENAPI_VERSION": "3.1.0",
+    "OPENAPI_URL_PREFIX": "/",
+    "OPENAPI_JSON_PATH": "openapi.json",
+}
+_BEARER = {"type": "http", "scheme": "bearer", "bearerFormat": "sl_<id>_<secret>"}
+
+
+def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
+    """An app over the given rooms; it connects to nothing before the first request."""
+    app = Flask(__name__, static_folder=None)
+    app.config.update(_DOCUMENTS)
+    app.json.sort_keys = False  # type: ignore[attr-defined]
+    app.extensions["safelight"] = rooms
+    errors.install(app)
+    _measure(app, HttpMetrics(registry))
+    api = errors.ProblemApi(app)
+    api.spec.components.security_scheme("key", _BEARER)
+    api.spec.options["security"] = [{"key": []}]
+    api.register_blueprint(photos.blueprint)
+    app.register_blueprint(health.blueprint)
+    return app
+
+
+def _measure(app: Flask, metrics: HttpMetrics) -> None:
+    """Give every request an id and its log lines that id; count it; finish its answer."""
+
+    @app.before_request
+    def begin() -> None:
+        g.begun_s = time.monotonic()
+        g.request_id = uuid4().hex
+        g.logging = logging_with(request_id=g.request_id)
+        g.logging.__enter__()
+        metrics.in_flight.inc()
+
+    @app.after_request
+    def answer(response: Response) -> Response:
+        if response.status_code >= 400 and request.method in ("POST", "PUT", "PATCH"):
+            discard_rest(request)
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["X-Request-ID"] = g.request_id
+        route = request.url_rule.rule if request.url_rule else "unmatched"
+        duration_s = time.monotonic() - g.begun_s
+        metrics.answered(_method(), route, response.status_code, duration_s)
+        logger.info(
+            "%s %s %d",
+            request.method,
+            route,
+            response.status_code,
+            extra={"path": request.path, "duration_ms": round(duration_s * 1000, 1)},
+        )
+        return response
+
+    @app.teardown_request
+    def end(_: BaseException | None) -> None:
+        if "logging" in g:
+            metrics.in_flight.dec()
+            g.logging.__exit__(None, None, None)
+
+
+def _method() -> str:
+    """The method as a label: a closed set, whatever a client sends."""
+    known = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
+    return request.method if request.method in known else "other"

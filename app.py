@@ -1,0 +1,107 @@
+"""The web root: settings -> create_app(), and the `flask` commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import redis
+from flask import Flask
+from prometheus_client import CollectorRegistry
+
+import api.monitoring
+import api.service
+import cli.keys
+import cli.tasks
+import cli.upkeep
+from api.keys import Keys
+from api.rooms import Rooms
+from config import Settings
+from db.session import Database
+from observability import logs
+from observability.metrics import PhotoMetrics, StoreMetrics, build_info
+from observability.pipeline import PipelineCollector
+from observability.presence import Presence, processes, targets
+from photos.deletion import Deletion
+from photos.intake import Intake
+from photos.kinds import ERROR_TYPES, KINDS
+from photos.states import PhotoStates
+from photos.upkeep import Upkeep
+from photos.views import Views
+from storage.store import OPERATIONS, Store
+from tasks.courier import Courier, connect, make_broker
+from tasks.dead_letters import DeadLetters
+from tasks.figures import DEPTH_STATES, Figures, figures
+from tasks.queues import Queues
+from tasks.submit import Submitter
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """The API over its rooms. It connects to nothing before the first request.
+
+    Raises:
+        ConfigError: a setting is missing or wrong.
+    """
+    if settings is None:
+        settings = Settings.from_environment()
+        logs.configure(settings.log_format)
+    registry = CollectorRegistry()
+    build_info(registry, version=settings.version, revision=settings.revision)
+    database = Database(settings.database_url, application_name="safelight-api")
+    client = connect(settings.redis_url)
+    store = Store(settings.storage_url, StoreMetrics(registry, operations=OPERATIONS))
+    submitter = Submitter(Courier(make_broker(client)), KINDS, window=settings.window)
+    photo_metrics = PhotoMetrics(registry)
+    intake = Intake(database, store, submitter, photo_metrics, max_bytes=settings.max_upload_bytes)
+    checks: dict[str, Callable[[], None]] = {
+        "postgres": database.check,
+        "redis": lambda: _ping(client),
+        "storage": store.check,
+    }
+    keys = Keys(database)
+    rooms = Rooms(
+        keys, intake, Views(database, store), Deletion(database, store), checks, settings.max_upload_bytes
+    )
+    app = api.service.build(rooms, registry)
+    monitoring = api.monitoring.build(_pipeline(database, client, store, checks), lambda: targets(client))
+    app.wsgi_app = api.monitoring.ByPort(  # type: ignore[method-assign]
+        app.wsgi_app, monitoring.wsgi_app, settings.monitoring_port
+    )
+    app.extensions["safelight.presence"] = Presence(
+        client, registry, role="api", host=settings.monitoring_host, interval_s=settings.heartbeat_s
+    )
+    upkeep = Upkeep(database, store, submitter)
+    dead_letters = DeadLetters(database, PhotoStates(photo_metrics))
+    for command in (
+        cli.keys.commands(keys),
+        cli.tasks.commands(database, dead_letters, Queues(database, KINDS)),
+        cli.upkeep.database_commands(settings.database_url),
+        *cli.upkeep.commands(upkeep),
+    ):
+        app.cli.add_command(command)
+    return app
+
+
+def _ping(client: redis.Redis) -> None:
+    client.ping()
+
+
+def _pipeline(
+    database: Database, client: redis.Redis, store: Store, checks: dict[str, Callable[[], None]]
+) -> CollectorRegistry:
+    def queues() -> Figures:
+        with database.transaction() as tx:
+            return figures(tx)
+
+    registry = CollectorRegistry()
+    registry.register(
+        PipelineCollector(
+            queues,
+            lambda: [found.slots for found in processes(client) if found.role == "worker"],
+            checks,
+            store.free_bytes,
+            kinds=KINDS,
+            depth_states=DEPTH_STATES,
+            error_types=ERROR_TYPES,
+        )
+    )
+    return registry

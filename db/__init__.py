@@ -1,0 +1,1 @@
+"""Tables, transactions and migrations: the room that holds the truth."""

@@ -1,0 +1,32 @@
+"""How gunicorn runs the API: `gunicorn 'app:create_app()'` in this folder reads this file by itself."""
+
+from pathlib import Path
+from typing import Any
+
+from config import Settings
+
+_settings = Settings.from_environment()
+
+bind = [
+    f"{_settings.host}:{_settings.port}",
+    f"{_settings.monitoring_host}:{_settings.monitoring_port}",
+]
+worker_class = "gthread"
+workers = _settings.api_processes
+# A waiting client (`Prefer: wait`) holds a thread, never a database connection.
+threads = _settings.api_threads
+graceful_timeout = 8
+keepalive = 5
+worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn's heartbeat file
+control_socket_disable = True
+
+
+def post_worker_init(worker: Any) -> None:
+    """In each API process, after the fork: serve its own metrics, and announce it."""
+    worker.wsgi.extensions["safelight.presence"].start()
+
+
+def worker_exit(server: Any, worker: Any) -> None:
+    """Withdraw what `post_worker_init` announced."""
+    if getattr(worker, "wsgi", None) is not None:
+        worker.wsgi.extensions["safelight.presence"].stop()

@@ -1,0 +1,132 @@
+"""What a file is, told by its first bytes; its name and declared type don't count."""
+
+import codecs
+import re
+
+from imaging import tiff
+from imaging.errors import NotAnImage, UnsupportedFormat
+
+HEAD_BYTES = 4096
+"""How many bytes from the start of a file `sniff` wants (fewer if the file is shorter)."""
+
+_ACCEPTED = (
+    (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
+    (re.compile(rb"GIF8[79]a"), "image/gif"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0\0\0", re.DOTALL), "image/bmp"),
+)
+_TIFF = re.compile(rb"II\*\0|MM\0\*|II\+\0|MM\0\+")
+
+_REFUSED = (
+    (re.compile(rb"%PDF-"), "a PDF document"),
+    (re.compile(rb"%!PS|\xc5\xd0\xd3\xc6"), "a PostScript document"),
+    (re.compile(rb"8BPS"), "a Photoshop document"),
+    (re.compile(rb"\xff\x0a|\0\0\0\x0cJXL "), "a JPEG XL picture"),
+    (re.compile(rb"\0\0\0\x0cjP  |\xff\x4f\xff\x51"), "a JPEG 2000 picture"),
+    (re.compile(rb"\0\0[\x01\x02]\0[^\0]\0"), "an icon"),
+    (re.compile(rb"\x76\x2f\x31\x01"), "an OpenEXR picture"),
+    (re.compile(rb"#\?(?:RADIANCE|RGBE)"), "a Radiance HDR picture"),
+    (re.compile(rb"DDS "), "a DirectDraw texture"),
+    (re.compile(rb"gimp xcf"), "a GIMP document"),
+    (re.compile(rb"qoif"), "a QOI picture"),
+    (re.compile(rb"P[1-7]\s"), "a Netpbm picture"),
+    (re.compile(rb".{128}DICM", re.DOTALL), "a DICOM medical image"),
+    (re.compile(rb"FUJIFILMCCD-RAW"), "a raw photo (Fujifilm RAF)"),
+    (re.compile(rb"IIR[OS]|MMOR"), "a raw photo (Olympus ORF)"),
+    (re.compile(rb"IIU\0"), "a raw photo (Panasonic RW2)"),
+    (re.compile(rb"FOVb"), "a raw photo (Sigma X3F)"),
+    (re.compile(rb"\0MRM"), "a raw photo (Minolta MRW)"),
+    (re.compile(rb"RIFF....AVI |\x1aE\xdf\xa3|FLV\x01", re.DOTALL), "a video"),
+    (re.compile(rb"RIFF....WAVE|ID3|fLaC|OggS|FORM....AIF", re.DOTALL), "a sound recording"),
+    (re.compile(rb"PK\x03\x04"), "a ZIP archive or an office document"),
+    (re.compile(rb"\x1f\x8b|BZh|\xfd7zXZ|7z\xbc\xaf|Rar!|\x28\xb5\x2f\xfd"), "a compressed archive"),
+    (
+        re.compile(rb"\s*(?:<\?xml.*|<!--.*|<!DOCTYPE svg.*)?<svg[\s>/]", re.DOTALL | re.IGNORECASE),
+        "an SVG drawing",
+    ),
+)
+_NO_IMAGE = (
+    (re.compile(rb"\x7fELF|MZ"), "a program"),
+    (re.compile(rb"#!"), "a script"),
+    (re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE), "a web page"),
+)
+_HEIC_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"}
+_AVIF_BRANDS = {b"avif", b"avis"}
+_HEIF_BRANDS = {b"mif1", b"mif2", b"msf1"}
+# compressions of sensor data that only raw files use: Sony, Nikon, Pentax, Kodak
+_RAW_COMPRESSIONS = {32767, 34713, 65535, 65000}
+
+
+def sniff(head: bytes) -> str:
+    """Name the media type of an accepted photo.
+
+    Args:
+        head: the first HEAD_BYTES bytes of the file, or all of a shorter one.
+
+    Returns:
+        A media type such as "image/jpeg" or "image/heic".
+
+    Raises:
+        UnsupportedFormat: a known format that is not accepted; says what the file seems to be.
+        NotAnImage: anything else, an empty file too.
+    """
+    for pattern, media_type in _ACCEPTED:
+        if pattern.match(head):
+            return media_type
+    if head[4:8] == b"ftyp":
+        return _sniff_iso(head)
+    if _TIFF.match(head):
+        return _sniff_tiff(head)
+    for pattern, kind in _REFUSED:
+        if pattern.match(head):
+            raise UnsupportedFormat(f"the file seems to be {kind}, which is not supported")
+    raise NotAnImage(f"the file is not a picture: it seems to be {_describe(head)}")
+
+
+def _sniff_iso(head: bytes) -> str:
+    """Name a file in the ISO base media format by its brands (ISO/IEC 14496-12, 4.3; 23008-12, 10)."""
+    end = min(int.from_bytes(head[:4], "big"), len(head))
+    major = head[8:12]
+    brands = [major, *(head[at : at + 4] for at in range(16, end - 3, 4))]
+    if major == b"crx ":
+        raise UnsupportedFormat("the file seems to be a raw photo (Canon CR3), which is not supported")
+    if major in _HEIC_BRANDS | _AVIF_BRANDS | _HEIF_BRANDS:
+        # a general major brand leaves it to the compatible ones to name the codec
+        for brand in brands:
+            if brand in _HEIC_BRANDS:
+                return "image/heic"
+            if brand in _AVIF_BRANDS:
+                return "image/avif"
+        return "image/heif"
+    raise UnsupportedFormat("the file seems to be a video, which is not supported")
+
+
+def _sniff_tiff(head: bytes) -> str:
+    """Tell a TIFF picture from the raw formats that look like one."""
+    tags = tiff.first_ifd(head)
+    kind = None
+    if tiff.DNG_VERSION in tags:
+        kind = "Adobe DNG"
+    elif head[8:10] == b"CR":
+        kind = "Canon CR2"
+    elif tags.get(tiff.COMPRESSION) in _RAW_COMPRESSIONS or (
+        tags.get(tiff.SUBFILE_TYPE, 0) & 1 and tiff.SUB_IFDS in tags and tiff.MAKE in tags
+    ):
+        kind = "a camera's own format"
+    if kind:
+        raise UnsupportedFormat(f"the file seems to be a raw photo ({kind}), which is not supported")
+    return "image/tiff"
+
+
+def _describe(head: bytes) -> str:
+    if not head:
+        return "empty"
+    for pattern, kind in _NO_IMAGE:
+        if pattern.match(head):
+            return kind
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        return "of no known format"
+    return "text" if all(sign.isprintable() or sign.isspace() for sign in text) else "of no known format"

@@ -1,0 +1,103 @@
+"""Every preview of one photo, from a single decode."""
+
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from imaging.colour import continuous, to_srgb
+from imaging.decode import decode
+from imaging.resize import fit, resize
+
+
+@dataclass(frozen=True)
+class PreviewSize:
+    """One size that previews come in."""
+
+    name: str
+    max_edge_px: int
+
+
+PREVIEW_SIZES = (
+    PreviewSize("small", 320),
+    PreviewSize("medium", 1280),
+    PreviewSize("large", 2048),
+)
+
+MEDIA_TYPE = "image/jpeg"
+_QUALITY = 80
+
+# what makes a stored picture upright, by its EXIF orientation (EXIF 2.32, 4.6.4 A)
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+@dataclass(frozen=True)
+class Preview:
+    """One encoded preview; width and height in pixels."""
+
+    size: str
+    width: int
+    height: int
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """What one decode of a photo gives."""
+
+    width: int
+    """Of the original, upright, in pixels."""
+    height: int
+    previews: tuple[Preview, ...]
+    """One of each of PREVIEW_SIZES, in that order."""
+    placeholder: bytes | None
+    """A ThumbHash; not made yet."""
+    warnings: tuple[str, ...]
+    """`truncated` or `damaged` where only a part of the picture could be read."""
+
+
+def render(path: Path, *, max_pixels: int) -> Rendering:
+    """Make all previews of a photo: upright, sRGB, on white, without any metadata, never enlarged.
+
+    Args:
+        path: the photo; what it is, its bytes say.
+        max_pixels: refuse pictures whose header announces more.
+
+    Raises:
+        NotAnImage, UnsupportedFormat, TruncatedImage, CorruptImage, TooManyPixels: for good.
+        OSError: the file cannot be opened.
+    """
+    largest_first = sorted(PREVIEW_SIZES, key=lambda size: size.max_edge_px, reverse=True)
+    largest_px = largest_first[0].max_edge_px
+    decoded = decode(path, max_edge_px=largest_px, max_pixels=max_pixels)
+    # scaled before it is converted and turned: each step then has the fewest pixels to do
+    picture = resize(continuous(decoded.picture), fit(decoded.size, largest_px), decoded.box)
+    picture = to_srgb(picture, decoded.icc)
+    width, height = decoded.size
+    if decoded.orientation in _TURNS:
+        picture = picture.transpose(_TURNS[decoded.orientation])
+    if decoded.orientation >= 5:
+        width, height = height, width
+    previews = {}
+    for size in largest_first:
+        picture = resize(picture, fit((width, height), size.max_edge_px))
+        previews[size.name] = Preview(size.name, *picture.size, MEDIA_TYPE, _encode(picture))
+    in_order = tuple(previews[size.name] for size in PREVIEW_SIZES)
+    return Rendering(width, height, in_order, None, decoded.warnings)
+
+
+def _encode(picture: Image.Image) -> bytes:
+    """Encode as JPEG; Pillow copies comments and the like from `info`, which is empty here."""
+    out = io.BytesIO()
+    picture.save(out, "JPEG", quality=_QUALITY, subsampling="4:2:0")
+    return out.getvalue()

@@ -1,0 +1,51 @@
+"""A background thread that does one thing again and again, and survives its failures."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+logger = logging.getLogger(__name__)
+
+
+class Periodic:
+    """Calls `action` every `interval_s` seconds, at once again when it returns True.
+
+    A failure is logged once, and once more when it is over, so that an outage doesn't fill the log.
+    """
+
+    def __init__(self, name: str, action: Callable[[], object], *, interval_s: float) -> None:
+        self._name = name
+        self._action = action
+        self._interval_s = interval_s
+        self._stopped = threading.Event()
+        self._failing = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin; the first call comes at once."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """Let the call under way finish, within `timeout_s`, and make no more."""
+        self._stopped.set()
+        self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            if not self._call():
+                self._stopped.wait(self._interval_s)
+
+    def _call(self) -> bool:
+        try:
+            again = self._action() is True
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next round may go well
+            if not self._failing:
+                logger.warning("%s fails, and goes on trying: %s", self._name, error)
+            self._failing = True
+            return False
+        if self._failing:
+            logger.info("%s works again", self._name)
+        self._failing = False
+        return again

@@ -1,0 +1,122 @@
+"""The pipeline as a whole, for `/metrics` on the monitoring port; the same whichever process answers."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+logger = logging.getLogger(__name__)
+
+
+class Queues(Protocol):
+    """The figures of the queues that are exported."""
+
+    @property
+    def depth(self) -> Mapping[tuple[str, str], int]: ...
+    @property
+    def oldest_age_s(self) -> Mapping[str, float]: ...
+    @property
+    def dead_letters(self) -> Mapping[tuple[str, str], int]: ...
+    @property
+    def paused(self) -> frozenset[str]: ...
+    @property
+    def processing(self) -> int: ...
+
+
+class PipelineCollector(Collector):
+    """Asks PostgreSQL and Redis at each scrape; when one is away the rest is still answered.
+
+    Args:
+        queues: reads the queues' figures.
+        slots: reads the slots of each live worker process.
+        checks: by dependency, a function that raises if it is away.
+        free_bytes: room left in the store, None if it has no bound.
+    """
+
+    def __init__(
+        self,
+        queues: Callable[[], Queues],
+        slots: Callable[[], list[int]],
+        checks: Mapping[str, Callable[[], None]],
+        free_bytes: Callable[[], int | None],
+        *,
+        kinds: Iterable[str],
+        depth_states: Iterable[str],
+        error_types: Iterable[str],
+    ) -> None:
+        self._queues = queues
+        self._slots = slots
+        self._checks = checks
+        self._free_bytes = free_bytes
+        self._kinds = tuple(kinds)
+        self._states = tuple(depth_states)
+        self._error_types = tuple(error_types)
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Registering asks nobody anything."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """One gauge family after the other."""
+        up = _gauge("dependency_up", "Whether it answers", "dependency")
+        success = _gauge("collector_success", "Whether its figures could be read", "dependency")
+        duration = _gauge("collector_duration_seconds", "How long that took", "dependency")
+        for name, check in self._checks.items():
+            up.add_metric([name], float(_succeeds(name, check)))
+        sources = (("postgres", self._of_queues), ("redis", self._of_workers), ("storage", self._of_store))
+        for name, source in sources:
+            begun_s = time.monotonic()
+            families: list[GaugeMetricFamily] = []
+            success.add_metric([name], float(_succeeds(name, lambda: families.extend(source()))))  # noqa: B023
+            duration.add_metric([name], time.monotonic() - begun_s)
+            yield from families
+        yield from (up, success, duration)
+
+    def _of_queues(self) -> list[GaugeMetricFamily]:
+        figures = self._queues()
+        depth = _gauge("queue_depth", "Tasks by state", "kind", "state")
+        oldest = _gauge("queue_oldest_age_seconds", "How long the oldest due task waits", "kind")
+        paused = _gauge("queue_paused", "Whether the queue is paused", "kind")
+        dead = _gauge("dead_letters", "Failed tasks that nobody has dealt with", "kind", "error_type")
+        busy = _gauge("worker_busy", "Tasks being processed")
+        for kind in self._kinds:
+            for state in self._states:
+                depth.add_metric([kind, state], figures.depth.get((kind, state), 0))
+            for error_type in self._error_types:
+                dead.add_metric([kind, error_type], figures.dead_letters.get((kind, error_type), 0))
+            oldest.add_metric([kind], figures.oldest_age_s.get(kind, 0.0))
+            paused.add_metric([kind], float(kind in figures.paused))
+        busy.add_metric([], figures.processing)
+        return [depth, oldest, paused, dead, busy]
+
+    def _of_workers(self) -> list[GaugeMetricFamily]:
+        slots = self._slots()
+        alive = _gauge("workers_alive", "Worker processes")
+        total = _gauge("worker_slots", "Tasks that the workers can process at once")
+        alive.add_metric([], len(slots))
+        total.add_metric([], sum(slots))
+        return [alive, total]
+
+    def _of_store(self) -> list[GaugeMetricFamily]:
+        free = _gauge("store_free_bytes", "Room left on the store's disk")
+        if (free_bytes := self._free_bytes()) is not None:
+            free.add_metric([], free_bytes)
+        return [free]
+
+
+def _gauge(name: str, help_text: str, *labels: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"safelight_{name}", help_text, labels=labels)
+
+
+def _succeeds(name: str, action: Callable[[], None]) -> bool:
+    try:
+        action()
+    except Exception as error:  # noqa: BLE001 - whatever it is, the scrape goes on
+        logger.warning("%s can't be read: %s", name, error)
+        return False
+    return True

@@ -1,0 +1,110 @@
+"""Which processes are alive: each announces itself in Redis, with where its own metrics are."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+from dataclasses import asdict, dataclass
+
+import redis
+from prometheus_client import CollectorRegistry, start_http_server
+
+from observability.periodic import Periodic
+
+_KEY = "safelight:process:"
+_TTL_FACTOR = 3
+
+
+@dataclass(frozen=True)
+class Process:
+    """A live process of the service.
+
+    Attributes:
+        role: `api` or `worker`.
+        target: host:port of its own metrics.
+        slots: tasks that it can process at once; 0 for the API.
+    """
+
+    name: str
+    role: str
+    target: str
+    slots: int
+
+
+class Presence:
+    """Serves this process' metrics on a free port and announces it in Redis, until it is stopped.
+
+    Make it before a fork if you like, but start it after.
+
+    Args:
+        host: the address to listen on, at which Prometheus reaches this process; for 0.0.0.0 that is
+            its host name (a container's, say).
+        interval_s: how often it is announced; a process that died vanishes after three intervals.
+    """
+
+    def __init__(
+        self,
+        client: redis.Redis,
+        registry: CollectorRegistry,
+        *,
+        role: str,
+        slots: int = 0,
+        host: str = "127.0.0.1",
+        interval_s: float,
+    ) -> None:
+        self._client = client
+        self._registry = registry
+        self._role = role
+        self._slots = slots
+        self._host = host
+        self._interval_s = interval_s
+        self._periodic: Periodic | None = None
+
+    def start(self) -> None:
+        """Serve the metrics, and announce this process from now on."""
+        server, _ = start_http_server(0, addr=self._host, registry=self._registry)
+        host = socket.gethostname() if self._host == "0.0.0.0" else self._host  # noqa: S104 - compared
+        target = f"{host}:{server.server_port}"
+        value = json.dumps(asdict(Process(process_name(), self._role, target, self._slots)))
+        key, ttl_ms = f"{_KEY}{process_name()}", int(self._interval_s * _TTL_FACTOR * 1000)
+        self._periodic = Periodic(
+            "presence", lambda: self._client.set(key, value, px=ttl_ms), interval_s=self._interval_s
+        )
+        self._periodic.start()
+
+    def stop(self) -> None:
+        """Withdraw: the process is going."""
+        if self._periodic is not None:
+            self._periodic.stop()
+            with contextlib.suppress(redis.RedisError):
+                self._client.delete(f"{_KEY}{process_name()}")
+
+
+def process_name() -> str:
+    """This process among all of the service: host and pid."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def processes(client: redis.Redis) -> list[Process]:
+    """All live processes, by name.
+
+    Raises:
+        redis.RedisError
+    """
+    keys = list(client.scan_iter(f"{_KEY}*", count=1000))
+    values = client.mget(keys) if keys else []
+    return sorted((Process(**json.loads(value)) for value in values if value), key=lambda found: found.name)
+
+
+def targets(client: redis.Redis) -> list[dict[str, object]]:
+    """The live processes as Prometheus' HTTP service discovery wants them.
+
+    Raises:
+        redis.RedisError
+    """
+    return [
+        {"targets": [found.target], "labels": {"role": found.role, "process": found.name}}
+        for found in processes(client)
+    ]

@@ -1,0 +1,1 @@
+"""The photo domain: intake, results, views, state."""

@@ -1,0 +1,25 @@
+"""What can be wrong with what a user of photos asks; the HTTP status is chosen in api/errors.py."""
+
+
+class PhotoError(Exception):
+    """Root of this room's errors; the message is for the person who asked."""
+
+
+class EmptyUpload(PhotoError):
+    """There isn't a single byte."""
+
+
+class UploadTooLarge(PhotoError):
+    """More bytes than the limit."""
+
+
+class PhotoNotFound(PhotoError):
+    """No such photo, or it is another owner's: the two look the same."""
+
+
+class NotMadeYet(PhotoError):
+    """The previews or the metadata are still being made."""
+
+
+class NotToBeHad(PhotoError):
+    """The previews or the metadata couldn't be made; the photo's tasks say why."""

@@ -1,0 +1,162 @@
+"""Taking in a photo: its bytes go to the store as they come, then its row and its tasks are committed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from sqlalchemy import func, select
+from sqlalchemy.dialects.postgresql import insert
+
+from db.session import Database, Transaction
+from db.tables import photos
+from imaging.formats import HEAD_BYTES, sniff
+from observability.metrics import PhotoMetrics
+from photos.errors import EmptyUpload, UploadTooLarge
+from photos.kinds import REQUIRED
+from storage.store import Store, StoreAway
+from tasks.states import clean
+from tasks.submit import Submitter
+
+FILENAME_CHARS = 255
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The photo that an upload became; `created` is False if its owner had it already."""
+
+    id: UUID
+    created: bool
+
+
+class Upload:
+    """A file that is being uploaded: written to, it streams to the store and into a hash.
+
+    No more than a few chunks are ever in memory. It is file-like as far as a multipart parser needs
+    (`write`, `seek(0)`, `close`). What is refused is refused as early as its first bytes show it.
+    """
+
+    def __init__(self, store: Store, *, max_bytes: int) -> None:
+        self.key = f"originals/{(identity := uuid4().hex)[:2]}/{identity}"
+        self.size_bytes = 0
+        self.media_type: str | None = None
+        self._max_bytes = max_bytes
+        self._begun_s = time.monotonic()
+        self._head = bytearray()
+        self._sha256 = hashlib.sha256()
+        self._writer = store.writer(self.key)
+
+    def write(self, data: bytes) -> int:
+        """Take the next bytes.
+
+        Raises:
+            imaging.errors.ImagingError: the first bytes show that it is no photo.
+            UploadTooLarge, StoreAway
+        """
+        self.size_bytes += len(data)
+        if self.size_bytes > self._max_bytes:
+            raise UploadTooLarge(f"the file is larger than {self._max_bytes:,} bytes")
+        if self.media_type is None:
+            self._head += data[: HEAD_BYTES - len(self._head)]
+            if len(self._head) >= HEAD_BYTES:
+                self.media_type = sniff(bytes(self._head))
+        self._sha256.update(data)
+        return self._writer.write(data)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Parsers rewind a file after they have written it; there is nothing to rewind here."""
+        return offset
+
+    def close(self) -> None:
+        """Werkzeug closes uploads at the request's end; the store's writer is closed by `finish`."""
+
+    def finish(self) -> bytes:
+        """All bytes have come: make the object durable. Returns its SHA-256.
+
+        Raises:
+            EmptyUpload, StoreAway
+            imaging.errors.ImagingError: it is no photo.
+        """
+        if not self.size_bytes:
+            raise EmptyUpload("the file is empty")
+        if self.media_type is None:
+            self.media_type = sniff(bytes(self._head))
+        self._writer.close()
+        return self._sha256.digest()
+
+    def abort(self) -> None:
+        """Leave nothing of it in the store."""
+        self._writer.abort()
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since its first byte."""
+        return time.monotonic() - self._begun_s
+
+
+class Intake:
+    """Accepts photos, so that none that was accepted can be lost.
+
+    Order matters: the original is durable in the store, under a key that is used once; then photo,
+    tasks and event are committed together; then the messages are sent. If the commit's outcome is
+    unknown nothing is deleted.
+    """
+
+    def __init__(
+        self, database: Database, store: Store, submitter: Submitter, metrics: PhotoMetrics, *, max_bytes: int
+    ) -> None:
+        self._database = database
+        self._store = store
+        self._submitter = submitter
+        self._metrics = metrics
+        self._max_bytes = max_bytes
+
+    def upload(self) -> Upload:
+        """Begin an upload."""
+        return Upload(self._store, max_bytes=self._max_bytes)
+
+    def accept(self, upload: Upload, *, owner: str, filename: str | None) -> Accepted:
+        """Make a finished upload a photo of `owner`, or find the one with the same bytes.
+
+        Raises:
+            EmptyUpload, StoreAway, DatabaseAway
+            imaging.errors.ImagingError: it is no photo.
+        """
+        sha256 = upload.finish()
+        with self._database.transaction() as tx:
+            accepted = self._insert(tx, upload, sha256, owner, filename)
+            if accepted.created:
+                for kind in REQUIRED:
+                    self._submitter.submit(tx, kind.name, accepted.id)
+        if accepted.created:
+            self._metrics.uploaded(upload.size_bytes)
+        else:
+            with contextlib.suppress(StoreAway):  # the sweep takes what stays
+                self._store.delete(upload.key)
+        return accepted
+
+    def _insert(
+        self, tx: Transaction, upload: Upload, sha256: bytes, owner: str, filename: str | None
+    ) -> Accepted:
+        values = {
+            "id": uuid4(),
+            "owner": owner,
+            "state": "processing",
+            "filename": clean(filename, FILENAME_CHARS) if filename else None,
+            "media_type": upload.media_type,
+            "size_bytes": upload.size_bytes,
+            "sha256": sha256,
+            "original_key": upload.key,
+            "received_at": func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, upload.elapsed_s),
+        }
+        new = insert(photos).values(values).on_conflict_do_nothing(index_elements=["owner", "sha256"])
+        same = select(photos.c.id).where(photos.c.owner == owner, photos.c.sha256 == sha256)
+        while True:
+            if (created := tx.execute(new.returning(photos.c.id)).scalar_one_or_none()) is not None:
+                return Accepted(created, created=True)
+            if (existing := tx.execute(same).scalar_one_or_none()) is not None:
+                return Accepted(existing, created=False)
+            # It was deleted between the two statements: insert again.

@@ -1,0 +1,121 @@
+"""What the workers made of a photo: previews to the store, then rows in the task's transaction."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from sqlalchemy import delete, insert, select, update
+
+from db.session import Database, Transaction
+from db.tables import photos, previews
+from imaging.exif import Metadata
+from imaging.preview import Rendering
+from observability.metrics import PhotoMetrics
+from photos.errors import PhotoNotFound
+from storage.store import Store
+from tasks.errors import LeaseLost
+
+
+@dataclass(frozen=True)
+class StoredPreview:
+    """A preview's row; its object is in the store under `key`."""
+
+    size: str
+    width: int
+    height: int
+    media_type: str
+    size_bytes: int
+    sha256: bytes
+    key: str
+
+
+class Results:
+    """Reads originals for the workers, and keeps what they made."""
+
+    def __init__(self, database: Database, store: Store, metrics: PhotoMetrics) -> None:
+        self._database = database
+        self._store = store
+        self._metrics = metrics
+
+    @contextmanager
+    def original(self, photo_id: UUID) -> Iterator[Path]:
+        """The original as a file to read within the block.
+
+        Raises:
+            PhotoNotFound: it was deleted.
+            ObjectMissing, StoreAway, DatabaseAway
+        """
+        with self._database.transaction() as tx:
+            query = select(photos.c.original_key).where(photos.c.id == photo_id)
+            key = tx.execute(query).scalar_one_or_none()
+        if key is None:
+            raise PhotoNotFound(str(photo_id))
+        with self._store.local_file(key) as path:
+            yield path
+
+    @contextmanager
+    def stored_previews(
+        self, photo_id: UUID, token: int, rendering: Rendering
+    ) -> Iterator[list[StoredPreview]]:
+        """Previews put into the store for the block to commit; if the task is lost, they go again.
+
+        The keys have the token in them, so no two attempts share one. Where the outcome of the block's
+        commit is unknown the objects stay, and the sweep decides.
+
+        Raises:
+            StoreAway
+        """
+        stored = self._store_previews(photo_id, token, rendering)
+        try:
+            yield stored
+        except LeaseLost:
+            for preview in stored:
+                self._store.delete(preview.key)
+            raise
+
+    def _store_previews(self, photo_id: UUID, token: int, rendering: Rendering) -> list[StoredPreview]:
+        stored = []
+        for preview in rendering.previews:
+            name = f"{photo_id.hex}.{token}.{preview.size}"
+            key = f"previews/{photo_id.hex[:2]}/{name}"
+            self._store.put(key, preview.data)
+            stored.append(
+                StoredPreview(
+                    preview.size,
+                    preview.width,
+                    preview.height,
+                    preview.media_type,
+                    len(preview.data),
+                    hashlib.sha256(preview.data).digest(),
+                    key,
+                )
+            )
+        return stored
+
+    def save_previews(
+        self, tx: Transaction, photo_id: UUID, rendering: Rendering, stored: list[StoredPreview]
+    ) -> None:
+        """Replace the photo's previews; the old ones' objects go once this is committed."""
+        gone = delete(previews).where(previews.c.photo_id == photo_id).returning(previews.c.key)
+        old_keys = list(tx.execute(gone).scalars())
+        tx.execute(insert(previews), [{"photo_id": photo_id, **vars(preview)} for preview in stored])
+        changes = {
+            "width": rendering.width,
+            "height": rendering.height,
+            "placeholder": rendering.placeholder,
+            "warnings": list(rendering.warnings),
+        }
+        tx.execute(update(photos).where(photos.c.id == photo_id).values(changes))
+        tx.after_commit(lambda: self._metrics.previewed(rendering.width * rendering.height))
+        for key in old_keys:
+            tx.after_commit(lambda key=key: self._store.delete(key))  # type: ignore[misc]
+
+    def save_exif(self, tx: Transaction, photo_id: UUID, metadata: Metadata) -> None:
+        """Replace the photo's metadata."""
+        changes = {"exif": metadata.fields, "exif_raw": metadata.raw}
+        tx.execute(update(photos).where(photos.c.id == photo_id).values(changes))

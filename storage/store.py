@@ -1,0 +1,219 @@
+"""Objects under keys. What `put` and a closed `Writer` return for survives a power cut."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import BaseError as ObstoreError
+from obstore.store import LocalStore, ObjectStore, from_url
+
+from observability.metrics import StoreMetrics
+
+OPERATIONS = ("put", "get", "delete")
+_CHUNK_BYTES = 1024 * 1024
+
+
+class StoreAway(Exception):
+    """The store can't be reached or can't take more (a full disk, say); trying later may help."""
+
+
+class ObjectMissing(Exception):
+    """There is no object under that key."""
+
+
+class Writer:
+    """Streams one object into the store; it exists only once `close` has returned."""
+
+    def __init__(self, store: Store, key: str) -> None:
+        self._store = store
+        self._key = key
+        self._inner = obstore.open_writer(store.backend, key, buffer_size=_CHUNK_BYTES)
+        self._begun_s = time.monotonic()
+
+    def write(self, data: bytes) -> int:
+        """Raises StoreAway."""
+        with self._store.translating("put"):
+            self._inner.write(data)
+        return len(data)
+
+    def close(self) -> None:
+        """Make the object durable and visible.
+
+        Raises:
+            StoreAway: it may or may not exist.
+        """
+        with self._store.translating("put"):
+            self._inner.close()
+            self._store.sync(self._key)
+        self._store.metrics.duration.labels("put").observe(time.monotonic() - self._begun_s)
+
+    def abort(self) -> None:
+        """Leave nothing behind. obstore drops an unfinished upload when its writer goes."""
+        del self._inner
+
+
+class Store:
+    """Objects in a local folder or in S3. Open it after a fork, never before (obstore runs threads).
+
+    Args:
+        url: `file:///folder` or `s3://bucket/prefix`.
+    """
+
+    def __init__(self, url: str, metrics: StoreMetrics) -> None:
+        self.metrics = metrics
+        self._folder: Path | None = None
+        self._durable_folders: set[Path] = set()
+        self.backend: ObjectStore
+        if url.startswith("file://"):
+            self._folder = Path(unquote(urlsplit(url).path))
+            self.backend = LocalStore(self._folder, mkdir=True)
+        else:
+            self.backend = from_url(url)
+
+    def writer(self, key: str) -> Writer:
+        """Begin a new object. A key is never written twice, and never made from user text."""
+        return Writer(self, key)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store one whole object.
+
+        Raises:
+            StoreAway
+        """
+        with self.translating("put"), self.metrics.duration.labels("put").time():
+            obstore.put(self.backend, key, data)
+            self.sync(key)
+
+    def get(self, key: str) -> bytes:
+        """Raises ObjectMissing, StoreAway."""
+        with self.translating("get"), self.metrics.duration.labels("get").time():
+            return bytes(obstore.get(self.backend, key).bytes())
+
+    def chunks(self, key: str) -> Iterator[bytes]:
+        """An object's bytes, about a MiB at a time.
+
+        Raises:
+            ObjectMissing, StoreAway: at the first step, or at any later one.
+        """
+        with self.translating("get"):
+            for chunk in obstore.get(self.backend, key).stream(min_chunk_size=_CHUNK_BYTES):
+                yield bytes(chunk)
+
+    def delete(self, key: str) -> None:
+        """Remove an object, if it is there.
+
+        Raises:
+            StoreAway
+        """
+        try:
+            with self.translating("delete"), self.metrics.duration.labels("delete").time():
+                obstore.delete(self.backend, key)
+        except ObjectMissing:
+            pass
+
+    @contextmanager
+    def local_file(self, key: str) -> Iterator[Path]:
+        """A path at which the object can be read within the block: its own, or a copy's.
+
+        Raises:
+            ObjectMissing, StoreAway
+        """
+        if self._folder is not None:
+            path = self._folder / key
+            if not path.exists():
+                raise ObjectMissing(key)
+            yield path
+            return
+        with tempfile.TemporaryDirectory(prefix="safelight-") as folder:
+            path = Path(folder) / "object"
+            with path.open("wb") as file:
+                file.writelines(self.chunks(key))
+            yield path
+
+    def size_bytes(self, key: str) -> int | None:
+        """An object's size; None if there is no such object.
+
+        Raises:
+            StoreAway
+        """
+        try:
+            with self.translating("get"):
+                return int(obstore.head(self.backend, key)["size"])
+        except ObjectMissing:
+            return None
+
+    def keys(self, prefix: str, *, older_than_s: float) -> Iterator[list[str]]:
+        """Keys of the objects under `prefix` that were written that long ago, in batches.
+
+        Raises:
+            StoreAway
+        """
+        before = datetime.now(UTC) - timedelta(seconds=older_than_s)
+        with self.translating("get"):
+            for batch in obstore.list(self.backend, prefix, chunk_size=1000):
+                yield [meta["path"] for meta in batch if meta["last_modified"] < before]
+
+    def remove_unfinished(self, *, older_than_s: float) -> int:
+        """Remove what killed processes left of unfinished local uploads; S3 expires its own by a rule."""
+        if self._folder is None:
+            return 0
+        before_s = time.time() - older_than_s
+        stale = [path for path in self._folder.rglob("*#*") if path.stat().st_mtime < before_s]
+        for path in stale:
+            path.unlink(missing_ok=True)
+        return len(stale)
+
+    def free_bytes(self) -> int | None:
+        """Room left on a local store's disk; None for S3."""
+        return shutil.disk_usage(self._folder).free if self._folder else None
+
+    def check(self) -> None:
+        """Touch the store.
+
+        Raises:
+            StoreAway
+        """
+        with self.translating("get"):
+            if self._folder is not None:
+                self._folder.stat()
+            else:
+                obstore.list_with_delimiter(self.backend)
+
+    def sync(self, key: str) -> None:
+        """fsync a local object and the folders that name it, which obstore's local store doesn't do."""
+        if self._folder is None:
+            return
+        _fsync(self._folder / key)
+        for parent in PurePosixPath(key).parents:
+            folder = self._folder / parent
+            if parent == PurePosixPath(key).parent or folder not in self._durable_folders:
+                _fsync(folder)
+                self._durable_folders.add(folder)
+
+    @contextmanager
+    def translating(self, operation: str) -> Iterator[None]:
+        """Turn the backend's errors into this room's, and count them."""
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise ObjectMissing(str(error).partition("\n")[0]) from error
+        except (ObstoreError, OSError) as error:
+            self.metrics.errors.labels(operation).inc()
+            raise StoreAway(str(error).partition("\n")[0]) from error
+
+
+def _fsync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Durable tasks: submit, claim, finish, relay, dead letters. This room knows no photo."""

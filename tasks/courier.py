@@ -1,0 +1,166 @@
+"""Messages on Redis: a task id each, and nothing that can't be sent again."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+from uuid import UUID
+
+import redis
+from dramatiq import Message
+from dramatiq.broker import MessageProxy
+from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
+from dramatiq.common import current_millis
+from dramatiq.errors import ConnectionClosed
+from dramatiq.middleware import Middleware
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S = 0.5
+# After a failure nobody waits for Redis for so long: uploads go on, and the relay sends later.
+BREAK_S = 1.0
+# An idle consumer looks for messages this often; Dramatiq's own second would be most of a photo's wait.
+IDLE_POLL_MS = 50
+
+
+class RedisAway(Exception):
+    """Redis can't be reached, or doesn't answer in time."""
+
+
+@dataclass(frozen=True)
+class Dispatch:
+    """One sending of one task: `number` counts a task's sendings, so that each has an id of its own."""
+
+    kind: str
+    task_id: UUID
+    number: int
+
+
+class _Consumer(_RedisConsumer):
+    """A consumer that takes every Redis error as a lost connection, and never blocks on an ack.
+
+    Dramatiq handles `ConnectionError` alone: a time-out or a read-only replica would end the consumer's
+    thread (its issues 894 and 628). An ack that fails is let go: the message comes again later, finds
+    its task done, and is dropped.
+    """
+
+    def __init__(self, broker: RedisBroker, queue_name: str, prefetch: int, timeout: int) -> None:
+        super().__init__(broker, queue_name, prefetch, min(timeout, IDLE_POLL_MS))
+
+    def __next__(self) -> MessageProxy | None:
+        try:
+            return super().__next__()  # type: ignore[no-any-return]
+        except redis.RedisError as error:
+            raise ConnectionClosed(error) from None
+
+    def ack(self, message: MessageProxy) -> None:
+        try:
+            super().ack(message)
+        except (redis.RedisError, ConnectionClosed) as error:
+            logger.info("ack of %s failed: %s", message.message_id, error)
+
+    nack = ack
+
+    def requeue(self, messages: Iterable[MessageProxy]) -> None:
+        try:
+            super().requeue(messages)
+        except redis.RedisError as error:
+            raise ConnectionClosed(error) from None
+
+
+class Broker(RedisBroker):
+    """Dramatiq's Redis broker with the consumer above, and sending in bulk."""
+
+    @property
+    def consumer_class(self) -> type[_RedisConsumer]:
+        return _Consumer
+
+    def enqueue_many(self, messages: Sequence[Message[Any]]) -> None:
+        """Enqueue messages under their own ids by the broker's own script, in one pipeline."""
+        script = self.scripts["dispatch"]
+        limits = (self.heartbeat_timeout, self.dead_message_ttl, 0, self._max_unpack_size())
+        with self.client.pipeline(transaction=False) as pipeline:
+            for message in messages:
+                arguments = ["enqueue", current_millis(), message.queue_name, self.broker_id, *limits]
+                script([self.namespace], [*arguments, message.message_id, message.encode()], pipeline)
+            pipeline.execute()
+
+
+def connect(redis_url: str) -> redis.Redis:
+    """A client that gives up after half a second instead of hanging; nothing is connected yet."""
+    return redis.Redis.from_url(
+        redis_url,
+        socket_timeout=TIMEOUT_S,
+        socket_connect_timeout=TIMEOUT_S,
+        retry=None,
+        health_check_interval=15,
+    )
+
+
+def make_broker(client: redis.Redis, middleware: Sequence[Middleware] = ()) -> Broker:
+    """A broker with exactly the given middleware: none of Dramatiq's own."""
+    return Broker(client=client, middleware=list(middleware))
+
+
+class Courier:
+    """Sends tasks' messages, and tells which are still waiting in Redis."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._broken_until_s = 0.0
+
+    def send(self, dispatches: Sequence[Dispatch]) -> None:
+        """Send a message for each dispatch, in one round trip for all.
+
+        Raises:
+            RedisAway: some or all may not have been sent.
+        """
+        if dispatches:
+            with self._guarded():
+                self._broker.enqueue_many([_message(dispatch) for dispatch in dispatches])
+
+    def ready(self, kind: str) -> set[UUID]:
+        """Tasks with a message that no worker has fetched yet.
+
+        Raises:
+            RedisAway
+        """
+        with self._guarded():
+            ids = self._broker.client.lrange(f"{self._broker.namespace}:{kind}", 0, -1)
+        return {UUID(identity.decode().partition(".")[0]) for identity in cast(list[bytes], ids)}
+
+    def announce(self, channel: str, text: str) -> None:
+        """Publish on a Pub/Sub channel; nobody need listen.
+
+        Raises:
+            RedisAway
+        """
+        with self._guarded():
+            self._broker.client.publish(channel, text)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        """A breaker: after a failure all calls fail at once, for a moment, instead of waiting one by one."""
+        if time.monotonic() < self._broken_until_s:
+            raise RedisAway("Redis was away a moment ago")
+        try:
+            yield
+        except redis.RedisError as error:
+            self._broken_until_s = time.monotonic() + BREAK_S
+            raise RedisAway(str(error)) from error
+
+
+def _message(dispatch: Dispatch) -> Message[Any]:
+    identity = f"{dispatch.task_id}.{dispatch.number}"
+    return Message(
+        queue_name=dispatch.kind,
+        actor_name=dispatch.kind,
+        args=(str(dispatch.task_id),),
+        kwargs={},
+        options={"redis_message_id": identity},
+        message_id=identity,
+    )

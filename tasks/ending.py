@@ -1,0 +1,77 @@
+"""Ending an attempt: the results, the task and its subject change in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+from uuid import UUID
+
+from db.session import Database, Transaction
+from observability.metrics import TaskMetrics
+from tasks.courier import Courier
+from tasks.errors import LeaseLost
+from tasks.states import Ended, Held
+from tasks.submit import Submitter
+
+Transition = Callable[[Transaction, UUID, int], Ended | None]
+Save = Callable[[Transaction], None]
+
+
+class Subjects(Protocol):
+    """What tasks are about, as far as this room needs to know it."""
+
+    def lock(self, tx: Transaction, subject: UUID) -> None:
+        """Lock the subject's row, so that two of its tasks end one after the other."""
+
+    def settle(self, tx: Transaction, subject: UUID) -> None:
+        """Set the subject's own state right after one of its tasks changed."""
+
+
+class Endings:
+    """The one way in which an attempt ends, whoever ends it: its worker, or the relay for a lost one."""
+
+    def __init__(
+        self,
+        database: Database,
+        courier: Courier,
+        submitter: Submitter,
+        subjects: Subjects,
+        metrics: TaskMetrics,
+    ) -> None:
+        self._database = database
+        self._courier = courier
+        self._submitter = submitter
+        self._subjects = subjects
+        self._metrics = metrics
+
+    def end(
+        self, task: Held, transition: Transition, *, save: Save | None = None, error_type: str | None = None
+    ) -> Ended:
+        """Lock the subject, store results, change the task, settle the subject; after the commit, tell.
+
+        Args:
+            transition: one of the fenced functions of `tasks.states`.
+            save: writes result rows.
+            error_type: for the metrics.
+
+        Raises:
+            LeaseLost: the token no longer holds the task; nothing was stored.
+            DatabaseAway
+        """
+        with self._database.transaction() as tx:
+            self._subjects.lock(tx, task.subject)
+            ended = transition(tx, task.id, task.token)
+            if ended is None:
+                raise LeaseLost(f"task {task.id} isn't held with token {task.token}")
+            if save is not None:
+                save(tx)
+            if ended.rerun and ended.outcome in ("completed", "failed"):
+                self._submitter.submit(tx, task.kind, task.subject)
+            self._subjects.settle(tx, task.subject)
+            tx.after_commit(lambda: self._tell(task, ended, error_type))
+        return ended
+
+    def _tell(self, task: Held, ended: Ended, error_type: str | None) -> None:
+        self._metrics.ended(task.kind, ended.outcome, ended.attempts, error_type)
+        if ended.outcome in ("completed", "failed"):
+            self._courier.announce(f"task:{ended.outcome}:{task.kind}", str(task.id))

@@ -1,0 +1,145 @@
+"""The relay: the one mechanism that makes due tasks run, whatever made them due or lost them."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from functools import partial
+
+from db.session import Database, Transaction
+from observability.metrics import TaskMetrics
+from tasks import states
+from tasks.courier import Courier, Dispatch, RedisAway
+from tasks.ending import Endings
+from tasks.errors import WORKER_LOST, LeaseLost
+from tasks.kinds import Kind
+
+logger = logging.getLogger(__name__)
+
+# Any constant number does, as long as every process of the service uses the same one.
+_LEADER_LOCK = 7_311_202
+# A leader that hangs loses the lead: PostgreSQL ends its statement, or its idle transaction.
+_STATEMENT_TIMEOUT_MS = 4_000
+_IDLE_TIMEOUT_MS = 2_000
+_PRUNE_LIMIT = 1_000
+
+
+class Relay:
+    """Publishes due tasks, rescues those of dead workers, sends lost messages again.
+
+    It runs in every worker process; PostgreSQL's lock lets one of them work in each round.
+
+    Args:
+        window: how many tasks of a queue may be `queued` at once.
+        lease_s: a lease's length; nothing is rescued for so long after a round that failed, since
+            heartbeats may have failed as well.
+        scan_s: how long a task may be `queued` before its message is looked for.
+        retention_s: how long tasks that need nobody any more are kept.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        courier: Courier,
+        endings: Endings,
+        kinds: Iterable[Kind],
+        metrics: TaskMetrics,
+        *,
+        window: int,
+        lease_s: float,
+        scan_s: float,
+        retention_s: float,
+    ) -> None:
+        self._database = database
+        self._courier = courier
+        self._endings = endings
+        self._kinds = {kind.name: kind for kind in kinds}
+        self._metrics = metrics
+        self._window = window
+        self._lease_s = lease_s
+        self._scan_s = scan_s
+        self._retention_s = retention_s
+        self._scan_at_s = 0.0
+        self._rescue_from_s = 0.0
+
+    def round(self) -> bool:
+        """Do what is due now, if no other process is doing it; True if a queue's window was filled.
+
+        Raises:
+            DatabaseAway
+        """
+        try:
+            return self._round()
+        except Exception:
+            self._rescue_from_s = time.monotonic() + self._lease_s
+            raise
+
+    def _round(self) -> bool:
+        dispatches: list[Dispatch] = []
+        with self._database.transaction() as tx:
+            if not _lead(tx):
+                return False
+            for kind in self._kinds.values():
+                published = states.publish(tx, kind, window=self._window)
+                dispatches += published
+                self._metrics.published(kind.name, len(published))
+            if scan := self._scan_at_s <= time.monotonic():
+                dispatches += self._lost(tx)
+        self._send(dispatches)
+        if scan:
+            self._scan_at_s = time.monotonic() + self._scan_s
+            self._tidy()
+        if self._rescue_from_s <= time.monotonic():
+            self._rescue()
+        return len(dispatches) >= self._window
+
+    def _lost(self, tx: Transaction) -> list[Dispatch]:
+        """Tasks that have been `queued` for long and whose message isn't waiting in Redis."""
+        found: list[Dispatch] = []
+        for kind in self._kinds.values():
+            suspects = states.queued_long(tx, kind, after_s=self._scan_s)
+            if not suspects:
+                continue
+            try:
+                ready = self._courier.ready(kind.name)
+            except RedisAway:
+                break
+            again = states.resend(tx, kind, [task_id for task_id in suspects if task_id not in ready])
+            self._metrics.recovered(kind.name, "message-lost", len(again))
+            found += again
+        return found
+
+    def _send(self, dispatches: list[Dispatch]) -> None:
+        try:
+            self._courier.send(dispatches)
+        except RedisAway as error:
+            logger.warning("%d messages not sent, a later scan will: %s", len(dispatches), error)
+
+    def _tidy(self) -> None:
+        """Take paused queues' tasks out of Redis' reach, and delete what is past its retention."""
+        with self._database.transaction() as tx:
+            for kind in self._kinds.values():
+                states.unpublish(tx, kind)
+            states.prune(tx, retention_s=self._retention_s, limit=_PRUNE_LIMIT)
+
+    def _rescue(self) -> None:
+        """Take back tasks whose lease ran out: the attempt counts, so the fifth death is the last."""
+        with self._database.transaction() as tx:
+            expired = states.expired(tx, lease_s=self._lease_s)
+        failure = states.Failure(WORKER_LOST, "the worker died, or hung past its lease")
+        for task in expired:
+            again = partial(states.retry, failure=failure, kind=self._kinds[task.kind], expired=True)
+            try:
+                self._endings.end(task, again, error_type=WORKER_LOST)
+            except LeaseLost:
+                continue  # its worker was only late
+            self._metrics.recovered(task.kind, "lease-expired", 1)
+            logger.warning("task taken back from a lost worker", extra={"task_id": str(task.id)})
+
+
+def _lead(tx: Transaction) -> bool:
+    """Whether this process does this round; bounds how long it can hold that up."""
+    tx.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
+    tx.execute(f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_TIMEOUT_MS}")
+    return bool(tx.execute("SELECT pg_try_advisory_xact_lock(:id)", {"id": _LEADER_LOCK}).scalar_one())

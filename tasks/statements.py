@@ -1,0 +1,220 @@
+"""The SQL of `tasks.states`. Every statement writes its event, and its attempt, along with the change."""
+
+from db.tables import LIVE_STATES
+
+_LIVE = ", ".join(f"'{state}'" for state in LIVE_STATES)
+_NOT_PAUSED = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND paused)"
+
+SUBMIT = f"""
+WITH room AS (
+    SELECT {_NOT_PAUSED.format(queue=":kind")}
+       AND NOT EXISTS (SELECT FROM tasks WHERE queue = :kind AND state = 'pending'
+                       AND run_at <= statement_timestamp())
+       AND (SELECT count(*) FROM (SELECT FROM tasks WHERE queue = :kind AND state = 'queued'
+                                  LIMIT :window) AS counted) < :window AS free
+), submitted AS (
+    INSERT INTO tasks (id, kind, queue, subject, state, max_attempts, dispatch, queued_at, sent_at)
+    SELECT :id, :kind, :kind, :subject, CASE WHEN free THEN 'queued' ELSE 'pending' END, :max_attempts,
+           CASE WHEN free THEN 1 ELSE 0 END, CASE WHEN free THEN statement_timestamp() END,
+           CASE WHEN free THEN statement_timestamp() END
+    FROM room
+    ON CONFLICT (kind, subject) WHERE state IN ({_LIVE})
+    DO UPDATE SET rerun = tasks.rerun OR (:rerun AND tasks.state = 'processing')
+    RETURNING id, kind, subject, state, dispatch, xmax = 0 AS created
+), event AS (
+    INSERT INTO events (type, subject, task_id, kind)
+    SELECT 'task-submitted', subject, id, kind FROM submitted WHERE created
+)
+SELECT id, state, created FROM submitted
+"""
+
+PUBLISH = f"""
+WITH due AS (
+    SELECT id FROM tasks
+    WHERE queue = :kind AND state = 'pending' AND run_at <= statement_timestamp()
+      AND {_NOT_PAUSED.format(queue=":kind")}
+    ORDER BY priority, run_at, id
+    LIMIT greatest(0, :window - (SELECT count(*) FROM (
+        SELECT FROM tasks WHERE queue = :kind AND state = 'queued' LIMIT :window) AS counted))
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE tasks
+SET state = 'queued', queued_at = statement_timestamp(), sent_at = statement_timestamp(),
+    dispatch = dispatch + 1
+FROM due WHERE tasks.id = due.id
+RETURNING tasks.id, tasks.dispatch
+"""
+
+UNSENT = """
+SELECT id FROM tasks
+WHERE queue = :kind AND state = 'queued'
+  AND queued_at < statement_timestamp() - make_interval(secs => :after_s)
+  AND (sent_at = queued_at OR sent_at < statement_timestamp() - make_interval(secs => 3 * :after_s))
+"""
+
+RESEND = """
+UPDATE tasks SET dispatch = dispatch + 1, sent_at = clock_timestamp()
+WHERE id = ANY(:ids) AND state = 'queued'
+RETURNING id, dispatch
+"""
+
+CLAIM = f"""
+WITH claimed AS (
+    UPDATE tasks
+    SET state = 'processing', token = token + 1, attempts = attempts + 1, worker = :worker,
+        queued_at = NULL, started_at = clock_timestamp(),
+        lease_until = clock_timestamp() + make_interval(secs => :lease_s),
+        lease_limit = clock_timestamp() + make_interval(secs => :limit_s)
+    WHERE id = :id AND state = 'queued' AND {_NOT_PAUSED.format(queue="tasks.queue")}
+    RETURNING id, kind, subject, token, attempts, snoozes, worker, started_at,
+              extract(epoch FROM started_at - run_at)::float8 AS waited_s
+), attempt AS (
+    INSERT INTO attempts (task_id, token, number, worker, started_at)
+    SELECT id, token, attempts, worker, started_at FROM claimed
+), event AS (
+    INSERT INTO events (type, subject, task_id, kind, data)
+    SELECT 'task-started', subject, id, kind, jsonb_build_object('attempt', attempts) FROM claimed
+)
+SELECT id, kind, subject, token, attempts, snoozes, waited_s FROM claimed
+"""
+
+TOUCH = """
+UPDATE tasks SET lease_until = least(clock_timestamp() + make_interval(secs => :lease_s), lease_limit)
+FROM unnest(CAST(:ids AS uuid[]), CAST(:tokens AS bigint[])) AS held (id, token)
+WHERE tasks.id = held.id AND tasks.token = held.token AND tasks.state = 'processing'
+RETURNING tasks.id, tasks.token
+"""
+
+EXPIRED = """
+SELECT id, kind, subject, token FROM tasks
+WHERE state = 'processing' AND lease_until < statement_timestamp()
+  AND pg_postmaster_start_time() < statement_timestamp() - make_interval(secs => :lease_s)
+ORDER BY lease_until LIMIT 100
+"""
+
+
+def _ending(changes: str, outcome: str, *, also: str = "") -> str:
+    """The fenced statement that ends an attempt; `outcome` is an SQL expression over the changed row."""
+    return f"""
+    WITH ended AS (
+        UPDATE tasks
+        SET {changes}, lease_until = NULL, lease_limit = NULL
+        WHERE id = :id AND token = :token AND state = 'processing' {also}
+        RETURNING id, kind, subject, token, rerun, error_type, attempts, {outcome} AS outcome
+    ), attempt AS (
+        UPDATE attempts
+        SET finished_at = clock_timestamp(), outcome = ended.outcome, error_type = :error_type,
+            error_detail = :error_detail, traceback = :traceback
+        FROM ended WHERE attempts.task_id = ended.id AND attempts.token = ended.token
+    ), event AS (
+        INSERT INTO events (type, subject, task_id, kind, data)
+        SELECT 'task-' || outcome, subject, id, kind,
+               jsonb_strip_nulls(jsonb_build_object('error_type', error_type))
+        FROM ended
+    )
+    SELECT outcome, rerun, attempts FROM ended
+    """
+
+
+_USED_UP = "attempts >= max_attempts"
+COMPLETE = _ending(
+    "state = 'completed', finished_at = clock_timestamp(), error_type = NULL, error_detail = NULL",
+    "'completed'",
+)
+FAIL = _ending(
+    "state = 'failed', finished_at = clock_timestamp(), error_type = :error_type,"
+    " error_detail = :error_detail",
+    "'failed'",
+)
+RETRY = _ending(
+    f"""state = CASE WHEN {_USED_UP} THEN 'failed' ELSE 'pending' END,
+        finished_at = CASE WHEN {_USED_UP} THEN clock_timestamp() END,
+        run_at = CASE WHEN {_USED_UP} THEN run_at ELSE clock_timestamp() + make_interval(secs =>
+            greatest(:at_least_s, random() * least(:cap_s, :base_s * 2.0 ^ (attempts - 1)))) END,
+        error_type = :error_type, error_detail = :error_detail, snoozes = 0""",
+    "CASE WHEN state = 'failed' THEN 'failed' ELSE 'retried' END",
+    also="AND (NOT :expired OR lease_until < clock_timestamp())",
+)
+SNOOZE = _ending(
+    "state = 'pending', attempts = attempts - 1, snoozes = snoozes + 1,"
+    " run_at = clock_timestamp() + make_interval(secs => :for_s)",
+    "'snoozed'",
+)
+
+# Statements of operators and owners: by hand, not by an attempt.
+
+CANCEL = f"""
+WITH ended AS (
+    UPDATE tasks
+    SET state = 'cancelled', finished_at = clock_timestamp(), queued_at = NULL, lease_until = NULL,
+        lease_limit = NULL, rerun = false
+    WHERE {{which}} AND state IN ({_LIVE})
+    RETURNING id, kind, subject, token
+), attempt AS (
+    UPDATE attempts SET finished_at = clock_timestamp(), outcome = 'cancelled'
+    FROM ended
+    WHERE attempts.task_id = ended.id AND attempts.token = ended.token AND attempts.finished_at IS NULL
+), event AS (
+    INSERT INTO events (type, subject, task_id, kind)
+    SELECT 'task-cancelled', subject, id, kind FROM ended
+)
+SELECT id FROM ended
+"""
+CANCEL_ONE = CANCEL.format(which="id = :id")
+CANCEL_ALL = CANCEL.format(which="subject = :subject")
+
+REQUEUE = f"""
+WITH requeued AS (
+    UPDATE tasks
+    SET state = 'pending', attempts = 0, finished_at = NULL, priority = :priority,
+        run_at = clock_timestamp() + make_interval(secs => :delay_s)
+    WHERE id = :id AND state = 'failed' AND NOT EXISTS (
+        SELECT FROM tasks AS twin WHERE twin.kind = tasks.kind AND twin.subject = tasks.subject
+        AND twin.state IN ({_LIVE}))
+    RETURNING id, kind, subject
+), event AS (
+    INSERT INTO events (type, subject, task_id, kind)
+    SELECT 'task-requeued', subject, id, kind FROM requeued
+)
+SELECT id FROM requeued
+"""
+
+DISCARD = """
+WITH discarded AS (
+    UPDATE tasks SET state = 'discarded', finished_at = clock_timestamp()
+    WHERE {which} AND state = 'failed'
+    RETURNING id, kind, subject
+), event AS (
+    INSERT INTO events (type, subject, task_id, kind)
+    SELECT 'task-discarded', subject, id, kind FROM discarded
+)
+SELECT id FROM discarded
+"""
+DISCARD_ONE = DISCARD.format(which="id = :id")
+DISCARD_ALL = DISCARD.format(which="subject = :subject")
+DISCARD_OF_KIND = DISCARD.format(which="kind = :kind AND subject = :subject")
+
+UNPUBLISH = """
+UPDATE tasks SET state = 'pending', queued_at = NULL, sent_at = NULL
+WHERE queue = :kind AND state = 'queued' AND EXISTS (SELECT FROM queues WHERE name = :kind AND paused)
+"""
+
+PRUNE = """
+WITH old AS (
+    DELETE FROM tasks WHERE id IN (
+        SELECT id FROM tasks
+        WHERE state IN ('completed', 'cancelled', 'discarded')
+          AND finished_at < statement_timestamp() - make_interval(secs => :retention_s)
+        ORDER BY finished_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+    RETURNING id
+), history AS (
+    DELETE FROM events USING old WHERE events.task_id = old.id
+)
+SELECT count(*) FROM old
+"""
+PRUNE_EVENTS = """
+DELETE FROM events WHERE id IN (
+    SELECT id FROM events
+    WHERE task_id IS NULL AND created_at < statement_timestamp() - make_interval(secs => :retention_s)
+    ORDER BY created_at LIMIT :limit)
+"""

@@ -1,0 +1,239 @@
+"""The states of a task, and the only statements that change them.
+
+    submit ─▶ pending ─publish─▶ queued ─claim─▶ processing ─▶ completed | failed | pending again
+
+Every statement that ends an attempt is fenced: it names the token that the claim handed out, and does
+nothing if another claim, a rescue or a cancel came in between. Each writes its event, and its attempt,
+in the same statement. All instants are PostgreSQL's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from db.session import Transaction
+from tasks import statements as sql
+from tasks.courier import Dispatch
+from tasks.kinds import Kind
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """A task as `submit` left it; `dispatch` is set if its message is to be sent now."""
+
+    id: UUID
+    created: bool
+    dispatch: Dispatch | None
+
+
+@dataclass(frozen=True)
+class Held:
+    """A task in somebody's hand: whoever has its newest token may end the attempt."""
+
+    id: UUID
+    kind: str
+    subject: UUID
+    token: int
+
+
+@dataclass(frozen=True)
+class Claimed(Held):
+    """A task just taken into hand, `waited_s` seconds after it was due."""
+
+    attempts: int
+    snoozes: int
+    waited_s: float
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How an attempt ended: `completed`, `failed`, `retried` or `snoozed`.
+
+    `rerun` asks for one more task of the same kind and subject.
+    """
+
+    outcome: str
+    rerun: bool
+    attempts: int
+
+
+def submit(tx: Transaction, kind: Kind, subject: UUID, *, window: int) -> Submitted:
+    """Make a task, or share the live one for the same kind and subject (`Kind.second_submit`).
+
+    It is born `queued` if its queue isn't paused, nothing due waits before it and fewer than `window`
+    tasks are queued; else `pending`, for the relay.
+    """
+    row = tx.execute(
+        sql.SUBMIT,
+        {
+            "id": uuid4(),
+            "kind": kind.name,
+            "subject": subject,
+            "max_attempts": kind.max_attempts,
+            "rerun": kind.second_submit == "rerun",
+            "window": window,
+        },
+    ).one()
+    send_now = row.created and row.state == "queued"
+    return Submitted(row.id, row.created, Dispatch(kind.name, row.id, 1) if send_now else None)
+
+
+def publish(tx: Transaction, kind: Kind, *, window: int) -> list[Dispatch]:
+    """Take due tasks from `pending` to `queued`, at most so many that `window` are queued."""
+    rows = tx.execute(sql.PUBLISH, {"kind": kind.name, "window": window})
+    return [Dispatch(kind.name, row.id, row.dispatch) for row in rows]
+
+
+def queued_long(tx: Transaction, kind: Kind, *, after_s: float) -> list[UUID]:
+    """Tasks `queued` for over `after_s`, and whose message wasn't sent again within three times that."""
+    return list(tx.execute(sql.UNSENT, {"kind": kind.name, "after_s": after_s}).scalars())
+
+
+def resend(tx: Transaction, kind: Kind, ids: list[UUID]) -> list[Dispatch]:
+    """Give tasks that are still `queued` a new message, under a new number."""
+    rows = tx.execute(sql.RESEND, {"ids": ids})
+    return [Dispatch(kind.name, row.id, row.dispatch) for row in rows]
+
+
+# Past the time limit a worker gets this long to say so itself, before the task is taken from it.
+LIMIT_GRACE_S = 5.0
+
+
+def claim(tx: Transaction, kind: Kind, task_id: UUID, *, worker: str, lease_s: float) -> Claimed | None:
+    """Take a queued task into hand, with a token newer than any before; None if it isn't to be had."""
+    row = tx.execute(
+        sql.CLAIM,
+        {
+            "id": task_id,
+            "worker": worker,
+            "lease_s": lease_s,
+            "limit_s": kind.time_limit_s + LIMIT_GRACE_S,
+        },
+    ).one_or_none()
+    return Claimed(**row._mapping) if row else None
+
+
+def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> set[tuple[UUID, int]]:
+    """Extend the leases of all (task, token) pairs; returns those that are still held."""
+    ids, tokens = [pair[0] for pair in held], [pair[1] for pair in held]
+    rows = tx.execute(sql.TOUCH, {"ids": ids, "tokens": tokens, "lease_s": lease_s})
+    return {(row.id, row.token) for row in rows}
+
+
+def expired(tx: Transaction, *, lease_s: float) -> list[Held]:
+    """Tasks whose lease ran out; none within a lease of PostgreSQL's start, which may be why."""
+    return [Held(**row._mapping) for row in tx.execute(sql.EXPIRED, {"lease_s": lease_s})]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What went wrong in one attempt, as it is kept; long texts are cut."""
+
+    error_type: str
+    detail: str
+    traceback: str | None = None
+
+    def parameters(self) -> dict[str, str | None]:
+        return {
+            "error_type": self.error_type,
+            "error_detail": clean(self.detail, 2_000),
+            "traceback": clean(self.traceback, 20_000) if self.traceback else None,
+        }
+
+
+def clean(text: str, limit: int) -> str:
+    """Make any text one that PostgreSQL stores: no NUL, no lone surrogate, cut in its middle."""
+    text = text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    half = limit // 2
+    return text if len(text) <= limit else f"{text[:half]} [...] {text[-half:]}"
+
+
+_NO_FAILURE: dict[str, Any] = {"error_type": None, "error_detail": None, "traceback": None}
+
+
+def _end(tx: Transaction, statement: str, task_id: UUID, token: int, **parameters: Any) -> Ended | None:
+    row = tx.execute(statement, {"id": task_id, "token": token, **parameters}).one_or_none()
+    return Ended(**row._mapping) if row else None
+
+
+def complete(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
+    """`processing` to `completed`; None if the token is no longer the one that holds the task."""
+    return _end(tx, sql.COMPLETE, task_id, token, **_NO_FAILURE)
+
+
+def fail(tx: Transaction, task_id: UUID, token: int, failure: Failure) -> Ended | None:
+    """`processing` to `failed`, whatever attempts are left."""
+    return _end(tx, sql.FAIL, task_id, token, **failure.parameters())
+
+
+def retry(
+    tx: Transaction,
+    task_id: UUID,
+    token: int,
+    failure: Failure,
+    kind: Kind,
+    *,
+    at_least_s: float = 0.0,
+    expired: bool = False,
+) -> Ended | None:
+    """`processing` to `pending` with the kind's backoff, or to `failed` if its attempts are used up.
+
+    Args:
+        at_least_s: the shortest wait, such as a remote's Retry-After.
+        expired: only if the lease has run out (a rescue), and without a backoff: the lease was one.
+    """
+    base_s = 0.0 if expired else kind.backoff_base_s
+    backoff = {"base_s": base_s, "cap_s": kind.backoff_cap_s, "at_least_s": at_least_s}
+    return _end(tx, sql.RETRY, task_id, token, **failure.parameters(), **backoff, expired=expired)
+
+
+def snooze(
+    tx: Transaction, task_id: UUID, token: int, failure: Failure | None, *, for_s: float
+) -> Ended | None:
+    """`processing` to `pending` in `for_s` seconds, with the attempt given back."""
+    kept = failure.parameters() if failure else _NO_FAILURE
+    return _end(tx, sql.SNOOZE, task_id, token, **kept, for_s=for_s)
+
+
+# What follows is done by hand: by operators and owners. The subject must be locked by the caller.
+
+
+def cancel(tx: Transaction, task_id: UUID) -> bool:
+    """Any live state to `cancelled`; whoever has it in hand learns it with the next heartbeat."""
+    return tx.execute(sql.CANCEL_ONE, {"id": task_id}).one_or_none() is not None
+
+
+def abandon(tx: Transaction, subject: UUID) -> None:
+    """The subject is going: cancel its live tasks, discard its failed ones."""
+    tx.execute(sql.CANCEL_ALL, {"subject": subject})
+    tx.execute(sql.DISCARD_ALL, {"subject": subject})
+
+
+def requeue(tx: Transaction, task_id: UUID, *, priority: int = 0, delay_s: float = 0.0) -> bool:
+    """`failed` to `pending`, with all its attempts again; False if it isn't failed or has a live twin."""
+    parameters = {"id": task_id, "priority": priority, "delay_s": delay_s}
+    return tx.execute(sql.REQUEUE, parameters).one_or_none() is not None
+
+
+def discard(tx: Transaction, task_id: UUID) -> bool:
+    """`failed` to `discarded`: nobody will deal with it."""
+    return tx.execute(sql.DISCARD_ONE, {"id": task_id}).one_or_none() is not None
+
+
+def discard_failed(tx: Transaction, kind: str, subject: UUID) -> None:
+    """Discard all failed tasks of one kind and subject: a newer one takes their place."""
+    tx.execute(sql.DISCARD_OF_KIND, {"kind": kind, "subject": subject})
+
+
+def unpublish(tx: Transaction, kind: Kind) -> None:
+    """Take a paused queue's tasks from `queued` back to `pending`; their messages become stale."""
+    tx.execute(sql.UNPUBLISH, {"kind": kind.name})
+
+
+def prune(tx: Transaction, *, retention_s: float, limit: int) -> int:
+    """Delete ended tasks, but no failed ones, and their attempts and events; returns how many."""
+    parameters = {"retention_s": retention_s, "limit": limit}
+    tx.execute(sql.PRUNE_EVENTS, parameters)
+    return int(tx.execute(sql.PRUNE, parameters).scalar_one())

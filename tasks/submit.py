@@ -1,0 +1,47 @@
+"""Submitting tasks: rows in the caller's transaction, messages after its commit."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from uuid import UUID
+
+from db.session import Transaction
+from tasks import states
+from tasks.courier import Courier, Dispatch, RedisAway
+from tasks.kinds import Kind
+
+logger = logging.getLogger(__name__)
+
+
+class Submitter:
+    """Makes tasks durable first and sends their messages second.
+
+    Args:
+        kinds: the kinds that may be submitted, by name.
+        window: how many tasks of a queue may be `queued` (have a message in Redis) at once.
+    """
+
+    def __init__(self, courier: Courier, kinds: Mapping[str, Kind], *, window: int) -> None:
+        self._courier = courier
+        self._kinds = kinds
+        self._window = window
+
+    def submit(self, tx: Transaction, kind: str, subject: UUID) -> UUID:
+        """Submit a task within `tx`; returns its id, or that of the live one it joins.
+
+        Its message is sent when `tx` has committed. If Redis is away then, the relay sends it later.
+        """
+        submitted = states.submit(tx, self._kinds[kind], subject, window=self._window)
+        if submitted.dispatch is not None:
+            dispatch = submitted.dispatch
+            tx.after_commit(lambda: self._send(dispatch))
+        return submitted.id
+
+    def _send(self, dispatch: Dispatch) -> None:
+        try:
+            self._courier.send([dispatch])
+        except RedisAway as error:
+            logger.warning(
+                "message not sent, the relay will: %s", error, extra={"task_id": str(dispatch.task_id)}
+            )

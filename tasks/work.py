@@ -1,0 +1,204 @@
+"""Working on tasks: claim one, keep its lease, end it one way or another."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from uuid import UUID
+
+from dramatiq.threading import raise_thread_exception
+
+from db.session import Database, DatabaseAway
+from observability.metrics import TaskMetrics
+from tasks import states
+from tasks.ending import Endings, Save, Transition
+from tasks.errors import LeaseLost, StaleMessage, TimeLimitReached
+from tasks.kinds import Kind
+
+_CLAIM_AGAIN_S = 1.0
+_LIMIT_GRACE_S = 1.0
+
+
+class Claim:
+    """A task in hand. Exactly one of `complete`, `Work.fail`, `Work.retry`, `Work.snooze` ends it."""
+
+    def __init__(self, work: Work, task: states.Claimed, kind: Kind) -> None:
+        self._work = work
+        self.task = task
+        self.kind = kind
+        self.begun_s = time.monotonic()
+        self.thread_id = threading.get_ident()
+        self.ended = False
+        self.limited = False
+        self.guard = threading.Lock()
+        self.lost = threading.Event()
+
+    @property
+    def subject(self) -> UUID:
+        """What the task is about: a photo's id, say."""
+        return self.task.subject
+
+    @property
+    def token(self) -> int:
+        """The fence: higher than that of any earlier attempt."""
+        return self.task.token
+
+    @property
+    def left_s(self) -> float:
+        """How much of the kind's time limit is left, for whatever can be given a limit of its own."""
+        return max(0.0, self.kind.time_limit_s - (time.monotonic() - self.begun_s))
+
+    def check(self) -> None:
+        """Call between steps: stops work whose result nobody would keep.
+
+        Raises:
+            LeaseLost: the task was cancelled, deleted or given to another worker.
+        """
+        if self.lost.is_set():
+            raise LeaseLost(f"task {self.task.id} is no longer held by this worker")
+
+    def complete(self, save: Save) -> None:
+        """Store the results and `completed` in one transaction.
+
+        Args:
+            save: writes the result rows; it runs with the subject locked.
+
+        Raises:
+            LeaseLost: someone else holds the task; nothing was stored.
+            DatabaseAway
+        """
+        self.check()
+        self._work.end(self, states.complete, save=save)
+
+
+class Work:
+    """The tasks that this process has in hand, and the ways to end them.
+
+    Args:
+        worker: this process' name, kept with each attempt.
+        lease_s: how long a task stays ours without a heartbeat.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        endings: Endings,
+        kinds: Mapping[str, Kind],
+        metrics: TaskMetrics,
+        *,
+        worker: str,
+        lease_s: float,
+    ) -> None:
+        self._database = database
+        self._endings = endings
+        self._kinds = kinds
+        self._metrics = metrics
+        self._worker = worker
+        self._lease_s = lease_s
+        self._held: dict[tuple[UUID, int], Claim] = {}
+        self._thread = threading.local()
+        self._stopping = threading.Event()
+
+    @contextmanager
+    def claimed(self, kind_name: str, task_id: str) -> Iterator[Claim]:
+        """Take a task into hand for the block, which ends it by `claim.complete`.
+
+        While PostgreSQL is away it waits. If the block raises, the claim stays this thread's (`in_hand`),
+        for the retry middleware to end.
+
+        Raises:
+            StaleMessage: the task isn't to be had; its message is out of date.
+            DatabaseAway: and this worker is stopping.
+        """
+        kind = self._kinds[kind_name]
+        task = self._claim(kind, UUID(task_id))
+        if task is None:
+            raise StaleMessage(f"task {task_id} isn't queued")
+        claim = self._thread.claim = Claim(self, task, kind)
+        self._held[task.id, task.token] = claim
+        self._metrics.begun(kind.name, task.waited_s)
+        yield claim
+        if not claim.ended:
+            raise RuntimeError(f"the {kind.name} actor returned without completing its task")
+
+    def _claim(self, kind: Kind, task_id: UUID) -> states.Claimed | None:
+        while True:
+            try:
+                with self._database.transaction() as tx:
+                    return states.claim(tx, kind, task_id, worker=self._worker, lease_s=self._lease_s)
+            except DatabaseAway:
+                if self._stopping.wait(_CLAIM_AGAIN_S):
+                    raise
+
+    def stop(self) -> None:
+        """Wait for PostgreSQL no more: this worker takes no new task."""
+        self._stopping.set()
+
+    def in_hand(self) -> Claim | None:
+        """The claim that this thread took and hasn't ended."""
+        claim: Claim | None = getattr(self._thread, "claim", None)
+        return None if claim is None or claim.ended else claim
+
+    def fail(self, claim: Claim, failure: states.Failure) -> None:
+        """End the attempt and the task: it is a dead letter now."""
+        self.end(claim, partial(states.fail, failure=failure), error_type=failure.error_type)
+
+    def retry(self, claim: Claim, failure: states.Failure, *, at_least_s: float = 0.0) -> None:
+        """End the attempt; the task runs again after its kind's backoff, or fails if it was the last."""
+        again = partial(states.retry, failure=failure, kind=claim.kind, at_least_s=at_least_s)
+        self.end(claim, again, error_type=failure.error_type)
+
+    def snooze(self, claim: Claim, failure: states.Failure | None, *, for_s: float) -> None:
+        """Give the task back for `for_s` seconds, and its attempt too."""
+        self.end(claim, partial(states.snooze, failure=failure, for_s=for_s))
+
+    def end(
+        self, claim: Claim, transition: Transition, *, save: Save | None = None, error_type: str | None = None
+    ) -> None:
+        """Raises LeaseLost, DatabaseAway: see `Endings.end`."""
+        self._endings.end(claim.task, transition, save=save, error_type=error_type)
+        self._metrics.worked(claim.kind.name, time.monotonic() - claim.begun_s)
+        self.forget(claim)
+
+    def forget(self, claim: Claim) -> None:
+        """Hold a claim no longer: it was ended, here or elsewhere, or its lease is left to run out."""
+        with claim.guard:
+            claim.ended = True
+        self._held.pop((claim.task.id, claim.token), None)
+
+    def held(self) -> list[Claim]:
+        """The claims that all threads have in hand at this moment."""
+        return list(self._held.values())
+
+    def heartbeat(self) -> None:
+        """Extend the leases of all that is in hand; mark what was taken from us.
+
+        Raises:
+            DatabaseAway
+        """
+        held = self.held()
+        if not held:
+            return
+        with self._database.transaction() as tx:
+            pairs = [(claim.task.id, claim.token) for claim in held]
+            kept = states.touch(tx, pairs, lease_s=self._lease_s)
+        for claim in held:
+            if (claim.task.id, claim.token) not in kept and not claim.ended:
+                claim.lost.set()
+
+    def enforce_limits(self) -> None:
+        """Raise `TimeLimitReached` in each thread whose task is past its kind's time limit, once.
+
+        It ends Python code. What may hang in C runs in a child process with a limit of its own
+        (`Claim.left_s`), a little shorter than this one.
+        """
+        for claim in self.held():
+            over_s = time.monotonic() - claim.begun_s - claim.kind.time_limit_s
+            # The guard keeps the exception within the task: it can't strike when the claim has ended.
+            with claim.guard:
+                if over_s > _LIMIT_GRACE_S and not claim.limited and not claim.ended:
+                    claim.limited = True
+                    raise_thread_exception(claim.thread_id, TimeLimitReached)
