@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+
+from sqlalchemy.exc import OperationalError
 
 from api.keys import Keys
 from config import ConfigError, Settings
@@ -24,6 +24,7 @@ from embedded.crashes import Crashes
 from embedded.errors import EmbeddedError
 from embedded.postgres import Postgres
 from embedded.postgres_programs import find_programs
+from embedded.stopping import Stopped, ignore_signals, stop_on_signals
 from embedded.supervisor import Supervisor
 from embedded.supervisor_config import Program
 from embedded.valkey import Valkey, find_program
@@ -33,17 +34,13 @@ DATABASE = "safelight"
 _GRACE_S = 8  # of the 10 s after which the API and the worker are killed
 _SERVERS_S = 300.0  # PostgreSQL may have to recover, Valkey to load
 _READY_S = 60.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class Stopped(BaseException):
-    """A signal asked us to stop."""
 
 
 @dataclass(frozen=True)
 class Stack:
     """What is to run, and with which environment."""
 
+    home: Path
     environment: dict[str, str]
     settings: Settings
     postgres: Postgres | None
@@ -70,8 +67,15 @@ class Stack:
 
 
 def prepare(settings: Settings, home: Path) -> None:
-    """Bring the database up to date and make sure that there is an admin key."""
-    upgrade(settings.database_url)
+    """Bring the database up to date and make sure that there is an admin key.
+
+    Raises:
+        EmbeddedError: the database doesn't answer.
+    """
+    try:
+        upgrade(settings.database_url)
+    except OperationalError as error:
+        raise EmbeddedError(f"the database (SAFELIGHT_DATABASE_URL) doesn't answer: {error.orig}") from error
     key_file = home / "admin.key"
     keys = Keys(Database(settings.database_url))
     if not key_file.exists() or keys.authenticate(key_file.read_text().strip()) is None:
@@ -83,10 +87,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reload", action="store_true", help="reload the API and the worker on change")
     arguments = parser.parse_args()
-    for signum in _SIGNALS:
-        # under nohup(1) the end of the terminal is ignored, and stays so
-        if signum != signal.SIGHUP or signal.getsignal(signum) != signal.SIG_IGN:
-            signal.signal(signum, _stop)
+    stop_on_signals()
     home = Path(os.environ.get("SAFELIGHT_HOME") or "var").resolve()
     try:
         with homes.locked(home):
@@ -114,7 +115,7 @@ def run(home: Path, reload: bool) -> None:
         say(f"Data, logs and admin.key are in {home}. Ctrl-C stops it.")
         watch(supervised, reload)
     finally:
-        _ignore_signals()  # a second Ctrl-C must not keep us from stopping the rest
+        ignore_signals()  # a second Ctrl-C must not keep us from stopping the rest
         say("Stopping ...")
         supervised.stop()
 
@@ -144,7 +145,7 @@ def plan(home: Path, reload: bool) -> Stack:
     settings = Settings.from_environment(environment)
     ports.wanted_port("SAFELIGHT_MONITORING_PORT", settings.monitoring_port)
     homes.write_environment(home / "env", environment)
-    return Stack(environment, settings, postgres, valkey, reload)
+    return Stack(home, environment, settings, postgres, valkey, reload)
 
 
 def start(stack: Stack, supervised: Supervisor) -> None:
@@ -190,16 +191,6 @@ def say(line: str) -> None:
     """Print a line, if anyone is there still (the terminal may be gone)."""
     with suppress(OSError):
         print(line, flush=True)
-
-
-def _stop(signum: int, frame: FrameType | None) -> None:
-    _ignore_signals()
-    raise Stopped
-
-
-def _ignore_signals() -> None:
-    for signum in _SIGNALS:
-        signal.signal(signum, signal.SIG_IGN)
 
 
 if __name__ == "__main__":
