@@ -38,7 +38,6 @@ class Settings:
     heartbeat_s: float = 5.0
     relay_s: float = 1.0
     scan_s: float = 5.0
-    shutdown_grace_s: float = 30.0
     retention_s: float = 7 * 86_400.0
     worker_slots: int = 2
     decoder_memory_bytes: int = 4096 * MIB

@@ -6,6 +6,7 @@ import ctypes
 import logging
 import signal
 import sys
+from collections.abc import Callable
 
 import dramatiq.worker
 from dramatiq import Broker, Middleware, Worker
@@ -22,6 +23,7 @@ from tasks.work import Work
 logger = logging.getLogger(__name__)
 
 _LIMITS_S = 0.5
+_SWEEP_S = 600.0
 _RECONNECT_S = 1.0
 _PR_SET_PDEATHSIG = 1
 
@@ -39,6 +41,7 @@ class Beside(Middleware):
         heartbeat_s: float,
         relay_s: float,
         log_format: str,
+        sweep: Callable[[], object],
     ) -> None:
         self._log_format = log_format
         self._work = work
@@ -46,6 +49,7 @@ class Beside(Middleware):
         self._sandbox = sandbox
         self._heartbeat = Periodic("heartbeat", work.heartbeat, interval_s=heartbeat_s)
         self._limits = Periodic("limits", work.enforce_limits, interval_s=_LIMITS_S)
+        self._sweep = Periodic("sweep", sweep, interval_s=_SWEEP_S)
         self._relay = Periodic("relay", relay.round, interval_s=relay_s)
 
     def after_process_boot(self, broker: Broker) -> None:
@@ -61,6 +65,7 @@ class Beside(Middleware):
         self._heartbeat.start()
         self._limits.start()
         self._relay.start()
+        self._sweep.start()
         self._presence.start()
         logger.info("worker ready")
 

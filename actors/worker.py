@@ -17,6 +17,7 @@ from observability.presence import Presence, process_name
 from photos.kinds import ERROR_TYPES, KINDS
 from photos.results import Results
 from photos.states import PhotoStates
+from photos.upkeep import Upkeep
 from storage.store import OPERATIONS, Store
 from tasks.courier import Courier, connect, make_broker
 from tasks.ending import Endings
@@ -56,7 +57,12 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
     rooms = Rooms(work, Results(database, store, photo_metrics), sandbox, settings.max_pixels)
 
     presence = Presence(
-        client, registry, role="worker", slots=settings.worker_slots, interval_s=settings.heartbeat_s
+        client,
+        registry,
+        role="worker",
+        slots=settings.worker_slots,
+        host=settings.monitoring_host,
+        interval_s=settings.heartbeat_s,
     )
     broker.add_middleware(RetryTasks(work))
     broker.add_middleware(
@@ -68,6 +74,7 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
             heartbeat_s=settings.heartbeat_s,
             relay_s=settings.relay_s,
             log_format=settings.log_format,
+            sweep=Upkeep(database, store, submitter).sweep,
         )
     )
     for actor in (preview, exif):

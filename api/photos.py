@@ -79,6 +79,12 @@ class Photo(MethodView):
             photo = views.get(photo_id, owner=owner)
         return photo, 200, {"Preference-Applied": f"wait={wait_s:.0f}"}
 
+    @requires("photos:write")
+    @blueprint.response(204)
+    def delete(self, photo_id: UUID) -> None:
+        """Delete the photo, its previews and its metadata; its tasks are cancelled."""
+        rooms().deletion.delete(photo_id, owner=current_key().owner)
+
 
 @blueprint.route("/<uuid:photo_id>/previews/<string:size>")
 class Preview(MethodView):

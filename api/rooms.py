@@ -9,6 +9,7 @@ from typing import cast
 from flask import current_app
 
 from api.keys import Keys
+from photos.deletion import Deletion
 from photos.intake import Intake
 from photos.views import Views
 
@@ -25,6 +26,7 @@ class Rooms:
     keys: Keys
     intake: Intake
     views: Views
+    deletion: Deletion
     checks: dict[str, Callable[[], None]]
     max_upload_bytes: int
 

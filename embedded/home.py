@@ -46,8 +46,13 @@ def write_environment(path: Path, environment: Mapping[str, str]) -> None:
         for name, value in sorted(environment.items())
         if name.startswith("SAFELIGHT_")
     ]
+    write_private(path, "".join(lines))
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner reads (mode 0600), whole or not at all."""
     unfinished = path.with_name(f"{path.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     unfinished.touch(mode=0o600)
-    unfinished.write_text("".join(lines))
+    unfinished.write_text(text)
     unfinished.replace(path)

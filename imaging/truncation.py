@@ -58,7 +58,9 @@ def readable_part(file: BinaryIO, media_type: str, picture: Image.Image) -> floa
         return file.seek(0, 2) / max(1, announced_bytes)
     if media_type == "image/jpeg" and _is_cut_in_coarse_scans(file):
         return 0.0
-    return _decoded_part(picture, rows_at_once=16 if media_type == "image/jpeg" else 1)
+    if media_type == "image/gif" or picture.info.get("interlace"):
+        return _changed_part(_difference_to_rest(picture))
+    return _decoded_rows(_difference_to_rest(picture), rows_at_once=16 if media_type == "image/jpeg" else 1)
 
 
 def _announced_bmp_bytes(file: BinaryIO) -> int:
@@ -66,12 +68,21 @@ def _announced_bmp_bytes(file: BinaryIO) -> int:
     return int.from_bytes(file.read(4), "little")
 
 
-def _decoded_part(picture: Image.Image, rows_at_once: int) -> float:
-    """Measure the rows above what the decoder didn't reach, which it left in one colour to the end."""
+def _difference_to_rest(picture: Image.Image) -> Image.Image:
+    """Black out what the decoder didn't reach, which it left in one colour to the end."""
     shown = picture.convert("RGB")
-    width, height = shown.size
-    rest = Image.new("RGB", shown.size, shown.getpixel((width - 1, height - 1)))
-    difference = ImageChops.difference(shown, rest)
+    rest = shown.getpixel((shown.width - 1, shown.height - 1))
+    return ImageChops.difference(shown, Image.new("RGB", shown.size, rest))
+
+
+def _changed_part(difference: Image.Image) -> float:
+    """Measure by area, as interlaced rows come in no order."""
+    return 1 - difference.convert("L").histogram()[0] / (difference.width * difference.height)
+
+
+def _decoded_rows(difference: Image.Image, rows_at_once: int) -> float:
+    """Measure by rows, of the last ones only what is there."""
+    width, height = difference.size
     changed = difference.getbbox()
     if not changed:
         return 0.0

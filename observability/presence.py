@@ -41,7 +41,8 @@ class Presence:
     Make it before a fork if you like, but start it after.
 
     Args:
-        host: the address that Prometheus reaches this process at.
+        host: the address to listen on, at which Prometheus reaches this process; for 0.0.0.0 that is
+            its host name (a container's, say).
         interval_s: how often it is announced; a process that died vanishes after three intervals.
     """
 
@@ -76,7 +77,8 @@ class Presence:
             redis.RedisError
         """
         if self._server is not None:
-            target = f"{self._host}:{self._server[0].server_port}"
+            host = socket.gethostname() if self._host == "0.0.0.0" else self._host  # noqa: S104 - compared
+            target = f"{host}:{self._server[0].server_port}"
             value = json.dumps(asdict(Process(process_name(), self._role, target, self._slots)))
             ttl_ms = int(self._interval_s * _TTL_FACTOR * 1000)
             self._client.set(f"{_KEY}{process_name()}", value, px=ttl_ms)

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -144,6 +145,39 @@ class Store:
             with path.open("wb") as file:
                 file.writelines(self.chunks(key))
             yield path
+
+    def size_bytes(self, key: str) -> int | None:
+        """An object's size; None if there is no such object.
+
+        Raises:
+            StoreAway
+        """
+        try:
+            with self.translating("get"):
+                return int(obstore.head(self.backend, key)["size"])
+        except ObjectMissing:
+            return None
+
+    def keys(self, prefix: str, *, older_than_s: float) -> Iterator[list[str]]:
+        """Keys of the objects under `prefix` that were written that long ago, in batches.
+
+        Raises:
+            StoreAway
+        """
+        before = datetime.now(UTC) - timedelta(seconds=older_than_s)
+        with self.translating("get"):
+            for batch in obstore.list(self.backend, prefix, chunk_size=1000):
+                yield [meta["path"] for meta in batch if meta["last_modified"] < before]
+
+    def remove_unfinished(self, *, older_than_s: float) -> int:
+        """Remove what killed processes left of unfinished local uploads; S3 expires its own by a rule."""
+        if self._folder is None:
+            return 0
+        before_s = time.time() - older_than_s
+        stale = [path for path in self._folder.rglob("*#*") if path.stat().st_mtime < before_s]
+        for path in stale:
+            path.unlink(missing_ok=True)
+        return len(stale)
 
     def free_bytes(self) -> int | None:
         """Room left on a local store's disk; None for S3."""

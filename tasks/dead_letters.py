@@ -8,7 +8,7 @@ from uuid import UUID
 
 from sqlalchemy.exc import IntegrityError
 
-from db.session import Database, Transaction
+from db.session import Database
 from tasks import states
 from tasks.ending import Subjects
 
@@ -21,8 +21,8 @@ Outcome = Literal["requeued", "joined", "discarded", "cancelled", "unchanged"]
 _ONE = "SELECT id, kind, subject FROM tasks WHERE id = :id"
 _FAILED = """
 SELECT id, kind, subject FROM tasks
-WHERE state = 'failed' AND (:kind IS NULL OR kind = :kind)
-  AND (:error_type IS NULL OR error_type = :error_type)
+WHERE state = 'failed' AND (CAST(:kind AS text) IS NULL OR kind = :kind)
+  AND (CAST(:error_type AS text) IS NULL OR error_type = :error_type)
 ORDER BY created_at DESC, id DESC LIMIT :limit
 """
 
@@ -153,8 +153,4 @@ class DeadLetters:
 
     def _targets(self, which: Filter) -> list[_Target]:
         with self._database.transaction() as tx:
-            return [_Target(**row._mapping) for row in _failed(tx, which)]
-
-
-def _failed(tx: Transaction, which: Filter):  # type: ignore[no-untyped-def]
-    return tx.execute(_FAILED, vars(which))
+            return [_Target(**row._mapping) for row in tx.execute(_FAILED, vars(which))]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
+
+from sqlalchemy import Row
 
 from db.session import Transaction
 
@@ -35,18 +38,64 @@ class TaskView:
     finished_at: datetime | None
 
 
-_OF_SUBJECTS = """
-SELECT DISTINCT ON (subject, kind)
-       id, kind, subject, state, attempts, max_attempts, run_at, error_type, error_detail,
-       created_at, started_at, finished_at
+@dataclass(frozen=True)
+class AttemptView:
+    """One attempt; `outcome` is None while it lasts."""
+
+    number: int
+    worker: str
+    started_at: datetime
+    finished_at: datetime | None
+    outcome: str | None
+    error_type: str | None
+    error_detail: str | None
+    traceback: str | None
+
+
+_COLUMNS = """id, kind, subject, state, attempts, max_attempts, run_at, error_type, error_detail,
+       created_at, started_at, finished_at"""
+_NEWEST = f"""
+SELECT DISTINCT ON (subject, kind) {_COLUMNS}
 FROM tasks WHERE subject = ANY(:subjects)
 ORDER BY subject, kind, created_at DESC, id DESC
+"""
+_ONE = f"SELECT {_COLUMNS} FROM tasks WHERE id = :id"
+_FIND = f"""
+SELECT {_COLUMNS} FROM tasks
+WHERE state = :state AND (CAST(:kind AS text) IS NULL OR kind = :kind)
+  AND (CAST(:error_type AS text) IS NULL OR error_type = :error_type)
+ORDER BY created_at DESC, id DESC LIMIT :limit
+"""
+_ATTEMPTS = """
+SELECT number, worker, started_at, finished_at, outcome, error_type, error_detail, traceback
+FROM attempts WHERE task_id = :id ORDER BY token
 """
 
 
 def newest(tx: Transaction, subjects: Sequence[UUID]) -> list[TaskView]:
     """The newest task of each kind, for each subject."""
-    rows = tx.execute(_OF_SUBJECTS, {"subjects": list(subjects)})
+    return _views(tx.execute(_NEWEST, {"subjects": list(subjects)}))
+
+
+def get(tx: Transaction, task_id: UUID) -> TaskView | None:
+    """One task, if it is there."""
+    return next(iter(_views(tx.execute(_ONE, {"id": task_id}))), None)
+
+
+def find(
+    tx: Transaction, *, state: str, kind: str | None = None, error_type: str | None = None, limit: int
+) -> list[TaskView]:
+    """Tasks in a state, the newest first; None for kind or error type is any."""
+    which = {"state": state, "kind": kind, "error_type": error_type, "limit": limit}
+    return _views(tx.execute(_FIND, which))
+
+
+def attempts(tx: Transaction, task_id: UUID) -> list[AttemptView]:
+    """All attempts of a task, the first first."""
+    return [AttemptView(**row._mapping) for row in tx.execute(_ATTEMPTS, {"id": task_id})]
+
+
+def _views(rows: Iterable[Row[Any]]) -> list[TaskView]:
     views = []
     for row in rows:
         values = dict(row._mapping)

@@ -8,6 +8,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 from prometheus_client import CollectorRegistry
 
 from api.keys import Keys
@@ -46,7 +47,6 @@ def quick_settings(database_url: str, redis_url: str, store: Path) -> Settings:
         heartbeat_s=0.5,
         relay_s=0.1,
         scan_s=0.5,
-        shutdown_grace_s=3.0,
     )
 
 
@@ -93,8 +93,14 @@ def app(settings: Settings, database: Database) -> Flask:
 
 
 @pytest.fixture
-def client(app: Flask) -> Client:
-    """A client without a key."""
+def client(app: Flask) -> FlaskClient:
+    """Flask's own client, without a key."""
+    return app.test_client()
+
+
+@pytest.fixture
+def web(app: Flask) -> Client:
+    """A client without a key whose answers look like those over a socket."""
     return Client(app)
 
 

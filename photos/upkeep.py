@@ -1,0 +1,96 @@
+"""Rows and objects compared: what no row names is removed, what a row misses is told, or made again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from sqlalchemy import select
+
+from db.session import Database
+from db.tables import photos, previews
+from photos.kinds import PREVIEW
+from storage.store import Store
+from tasks.submit import Submitter
+
+PREFIXES = ("originals", "previews")
+ORPHAN_AGE_S = 3_600.0
+_BATCH = 500
+
+_UNNAMED = """
+SELECT key FROM unnest(CAST(:keys AS text[])) AS key
+WHERE NOT EXISTS (SELECT FROM photos WHERE original_key = key)
+  AND NOT EXISTS (SELECT FROM previews WHERE previews.key = key)
+"""
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """An object that a row names and that isn't there, or not of its size."""
+
+    photo_id: UUID
+    key: str
+    problem: str
+    repaired: bool
+
+
+class Upkeep:
+    """Keeps the store and the database in step."""
+
+    def __init__(self, database: Database, store: Store, submitter: Submitter) -> None:
+        self._database = database
+        self._store = store
+        self._submitter = submitter
+
+    def sweep(self, *, older_than_s: float = ORPHAN_AGE_S) -> int:
+        """Remove objects, and unfinished uploads, that are that old and that no row names.
+
+        An upload's object is there before its row; the age keeps the two apart. Returns how many went.
+
+        Raises:
+            StoreAway, DatabaseAway
+        """
+        removed = self._store.remove_unfinished(older_than_s=older_than_s)
+        for prefix in PREFIXES:
+            for keys in self._store.keys(prefix, older_than_s=older_than_s):
+                with self._database.transaction() as tx:
+                    unnamed = list(tx.execute(_UNNAMED, {"keys": keys}).scalars())
+                for key in unnamed:
+                    self._store.delete(key)
+                removed += len(unnamed)
+        return removed
+
+    def verify(self, *, repair: bool) -> Iterator[Mismatch]:
+        """Every object that a row names and that is missing or has another size.
+
+        Args:
+            repair: have a photo's previews made again. A lost original can't be repaired.
+
+        Raises:
+            StoreAway, DatabaseAway
+        """
+        for photo_id, key, size_bytes in self._named():
+            stored_bytes = self._store.size_bytes(key)
+            if stored_bytes == size_bytes:
+                continue
+            problem = "missing" if stored_bytes is None else f"{stored_bytes} bytes, not {size_bytes}"
+            repairable = repair and key.startswith("previews/")
+            if repairable:
+                with self._database.transaction() as tx:
+                    self._submitter.submit(tx, PREVIEW.name, photo_id)
+            yield Mismatch(photo_id, key, problem, repairable)
+
+    def _named(self) -> Iterator[tuple[UUID, str, int]]:
+        originals = select(photos.c.id, photos.c.original_key.label("key"), photos.c.size_bytes)
+        made = select(previews.c.photo_id.label("id"), previews.c.key, previews.c.size_bytes)
+        named = originals.union_all(made).subquery()
+        last = ""
+        while True:
+            query = select(named).where(named.c.key > last).order_by(named.c.key).limit(_BATCH)
+            with self._database.transaction() as tx:
+                rows = tx.execute(query).all()
+            if not rows:
+                return
+            yield from ((row.id, row.key, row.size_bytes) for row in rows)
+            last = rows[-1].key
