@@ -42,7 +42,7 @@ class Hand:
 
     def previews(self, photo_id: UUID | str) -> None:
         """Make and store the photo's previews."""
-        with self.work.claimed("preview", self._task(photo_id, "preview")) as claim:
+        with self.work.claimed("preview", self.task(photo_id, "preview")) as claim:
             with self.results.original(claim.subject) as path:
                 rendering = render(path, max_pixels=10_000_000)
             with self.results.stored_previews(claim.subject, claim.token, rendering) as stored:
@@ -50,7 +50,7 @@ class Hand:
 
     def exif(self, photo_id: UUID | str) -> None:
         """Read and store the photo's metadata."""
-        with self.work.claimed("exif", self._task(photo_id, "exif")) as claim:
+        with self.work.claimed("exif", self.task(photo_id, "exif")) as claim:
             with self.results.original(claim.subject) as path:
                 metadata = read_exif(path)
             claim.complete(lambda tx: self.results.save_exif(tx, claim.subject, metadata))
@@ -62,7 +62,7 @@ class Hand:
 
     def fail(self, photo_id: UUID | str, kind: str, *, error_type: str, detail: str) -> None:
         """Have a task of the photo fail for good."""
-        with self.work.claimed(kind, self._task(photo_id, kind)) as claim:
+        with self.work.claimed(kind, self.task(photo_id, kind)) as claim:
             self.work.fail(claim, states.Failure(error_type, detail))
 
     def again(self, photo_id: UUID | str, kind: str) -> None:
@@ -73,7 +73,8 @@ class Hand:
     def _save_previews(self, claim: Claim, rendering, stored, tx) -> None:  # type: ignore[no-untyped-def]
         self.results.save_previews(tx, claim.subject, rendering, stored)
 
-    def _task(self, photo_id: UUID | str, kind: str) -> str:
+    def task(self, photo_id: UUID | str, kind: str) -> str:
+        """The id of a photo's queued task."""
         query = "SELECT id FROM tasks WHERE subject = :subject AND kind = :kind AND state = 'queued'"
         with self._database.transaction() as tx:
             return str(tx.execute(query, {"subject": str(photo_id), "kind": kind}).scalar_one())

@@ -28,9 +28,7 @@ from tasks.errors import DependencyAway, LeaseLost, Permanent, TaskError, TimeLi
         (ZeroDivisionError("a bug"), Transient, "internal-error"),
     ],
 )
-def test_each_exception_means_one_thing(
-    raised: Exception, kind: type[TaskError], code: str
-) -> None:
+def test_each_exception_means_one_thing(raised: Exception, kind: type[TaskError], code: str) -> None:
     error = as_task_error(raised)
     assert type(error) is kind
     assert error.code == code

@@ -12,6 +12,7 @@ from pathlib import Path
 import redis
 
 from db.migrate import upgrade
+from db.session import DatabaseAway
 from embedded import ports, processes
 from embedded.account import server_account
 from embedded.postgres import Postgres
@@ -106,6 +107,7 @@ class Farm(Stack):
 
     def kill_worker(self, name: str) -> None:
         """kill -9 a worker process in the middle of what it does; its master ends too. Start it again."""
+        assert processes.settles(lambda: bool(self.pids(name)), timeout_s=_READY_S)
         for pid in self.pids(name):
             os.kill(pid, signal.SIGKILL)
         self._running[name].wait(_READY_S)
@@ -160,7 +162,10 @@ class Farm(Stack):
         """
 
         def done() -> bool:
-            return not self.query("SELECT FROM photos WHERE state = 'processing'")
+            try:
+                return not self.query("SELECT FROM photos WHERE state = 'processing'")
+            except DatabaseAway:  # one more restart under way
+                return False
 
         assert processes.settles(done, timeout_s=timeout_s), self.query(
             "SELECT kind, state, attempts, error_type, run_at, clock_timestamp() FROM tasks"

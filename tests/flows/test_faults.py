@@ -59,7 +59,11 @@ def test_workers_killed_at_twenty_random_moments_lose_nothing(farm: Farm, key: d
 
 
 def test_all_workers_killed_at_once_lose_nothing(farm: Farm, key: dict[str, str]) -> None:
-    ids = during(farm, key, 40, lambda: [farm.kill_worker(name) for name in farm.workers] and None)
+    def kill_all() -> None:
+        for name in farm.workers:
+            farm.kill_worker(name)
+
+    ids = during(farm, key, 40, kill_all)
     assert farm.settle(ids) == {"ready": 40, "failed": 0}
 
 
@@ -145,11 +149,15 @@ def test_a_photo_that_kills_its_worker_every_time_fails_and_harms_no_other(
 ) -> None:
     poison = farm.upload(_slow_png(), key)["id"]
     others = [farm.upload(data, key)["id"] for data in pictures(6)]
-    holder = "SELECT worker FROM tasks WHERE subject = :id AND kind = 'preview' AND state = 'processing'"
+    holder = (
+        "SELECT worker, token FROM tasks"
+        " WHERE subject = :id AND kind = 'preview' AND state = 'processing' AND token > :killed"
+    )
     state = "SELECT state FROM tasks WHERE subject = :id AND kind = 'preview'"
-    deadline_s = time.monotonic() + 120
+    deadline_s, killed = time.monotonic() + 120, 0
     while farm.query(state, id=poison)[0].state != "failed" and time.monotonic() < deadline_s:
-        for row in farm.query(holder, id=poison):
+        for row in farm.query(holder, id=poison, killed=killed):
+            killed = row.token
             os.kill(int(row.worker.rpartition(":")[2]), signal.SIGKILL)
             name = next(name for name in farm.workers if farm.ended(name))
             farm.start_worker(name)
@@ -163,7 +171,7 @@ def test_a_thousand_uploads_under_random_faults_lose_nothing(farm: Farm, key: di
     faults: list[str] = []
 
     def chaos() -> None:
-        choice = {
+        choice: dict[str, Callable[[], None]] = {
             "worker killed": lambda: farm.kill_worker(random.choice(farm.workers)),
             "redis emptied": farm.forget_all_messages,
             "redis restarted": farm.valkey.restart,

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 from flask.testing import FlaskClient
 
-from db.session import Database
+from db.session import Database, Transaction
+from imaging.preview import PREVIEW_SIZES, Preview, Rendering
 from tasks.errors import LeaseLost
 from tests.hand import Hand
 from tests.pictures import jpeg
@@ -19,6 +20,12 @@ Files = Callable[[], list[str]]
 def upload(client: FlaskClient, headers: dict[str, str]) -> str:
     """A new photo's id."""
     return str(client.post("/v1/photos", data=jpeg(), headers=headers).get_json()["id"])
+
+
+def rendering() -> Rendering:
+    """Three previews that nobody will see."""
+    made = tuple(Preview(size.name, 1, 1, "image/jpeg", b"bytes") for size in PREVIEW_SIZES)
+    return Rendering(1, 1, made, None, ())
 
 
 def states(database: Database) -> list[str]:
@@ -63,9 +70,19 @@ def test_a_photo_deleted_while_in_hand_gets_no_previews_and_leaves_no_file(
 ) -> None:
     headers = auth()
     photo_id = upload(client, headers)
-    with pytest.raises(LeaseLost), hand.claimed(photo_id, "preview") as claim:
+    rendered = rendering()
+
+    def save(tx: Transaction) -> None:
+        raise AssertionError("saved")
+
+    with (  # noqa: PT012 - the blocks are what is tested
+        pytest.raises(LeaseLost),
+        hand.work.claimed("preview", hand.task(photo_id, "preview")) as claim,
+    ):
         client.delete(f"/v1/photos/{photo_id}", headers=headers)
-        hand.complete_previews(claim, jpeg())
+        with hand.results.stored_previews(claim.subject, claim.token, rendered):
+            assert len(stored_files()) == 3
+            claim.complete(save)
     assert stored_files() == []
 
 

@@ -22,8 +22,8 @@ from tasks.relay import Relay
 from tasks.submit import Submitter
 from tasks.work import Claim, Work
 
-JOIN = Kind("join", max_attempts=3, backoff_base_s=0.01, time_limit_s=5.0)
-RERUN = Kind("rerun", max_attempts=3, backoff_base_s=0.01, time_limit_s=5.0, second_submit="rerun")
+JOIN = Kind("join", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0)
+RERUN = Kind("rerun", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0, second_submit="rerun")
 SLOW = Kind("slow", max_attempts=3, backoff_base_s=60.0)
 KINDS = {kind.name: kind for kind in (JOIN, RERUN, SLOW)}
 ERROR_TYPES = ("worker-lost", "internal-error", "broken")

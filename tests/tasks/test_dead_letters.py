@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from uuid import UUID, uuid4
 
 import pytest
@@ -50,8 +52,8 @@ def test_a_mass_requeue_of_twins_runs_the_newest_and_discards_the_older(layer: L
 def test_concurrent_requeues_and_submits_of_twins_leave_one_live_task(layer: Layer) -> None:
     subject = uuid4()
     twins = [fail(layer, subject) for _ in range(6)]
-    jobs = [lambda task_id=task_id: layer.dead_letters.requeue(task_id) for task_id in twins]
-    jobs += [lambda: layer.submit(JOIN, subject)] * 6
+    jobs: list[Callable[[], object]] = [partial(layer.dead_letters.requeue, task_id) for task_id in twins]
+    jobs += [partial(layer.submit, JOIN, subject)] * 6
     assert together(jobs) == []
     live = "SELECT count(*) FROM tasks WHERE state IN ('pending', 'queued', 'processing')"
     assert layer.column(live) == [1]

@@ -8,7 +8,15 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    invariant,
+    multiple,
+    rule,
+    run_state_machine_as_test,
+)
 
 from db.session import Database
 from tasks.errors import LeaseLost, StaleMessage
@@ -143,9 +151,8 @@ class Life(RuleBasedStateMachine):
 
 @pytest.mark.timeout(300)
 def test_the_invariants_hold_whatever_happens(database: Database, redis_url: str) -> None:
-    layer = Layer(database, redis_url, lease_s=0.001)
-    machine = type("Machine", (Life,), {"layer": layer})
-    machine.TestCase.settings = settings(
+    layer = Layer(database, redis_url, lease_s=0.0)
+    bounds = settings(
         max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
     )
-    machine.TestCase().runTest()
+    run_state_machine_as_test(type("Machine", (Life,), {"layer": layer}), settings=bounds)
