@@ -80,9 +80,7 @@ def test_photos_of_the_same_instant_are_all_listed(
     assert sorted(listed(first) + listed(second)) == sorted(ids)
 
 
-def test_a_page_does_not_move_when_a_photo_is_added(
-    web: Client, key: dict[str, str], ids: list[str]
-) -> None:
+def test_a_page_does_not_move_when_a_photo_is_added(web: Client, key: dict[str, str], ids: list[str]) -> None:
     cursor = web.get("/v1/photos?limit=3", headers=key).json()["next_cursor"]
     web.post("/v1/photos", data=jpeg(seed=99), headers=key)
     assert listed(web.get(f"/v1/photos?cursor={cursor}", headers=key)) == ids[3:]

@@ -146,9 +146,7 @@ def test_an_unknown_preview_size_is_404_at_any_time(web: Client, key: dict[str, 
     assert "small, medium, large" in answer.json()["detail"]
 
 
-def test_a_preview_is_the_picture_its_photo_describes(
-    web: Client, key: dict[str, str], hand: Hand
-) -> None:
+def test_a_preview_is_the_picture_its_photo_describes(web: Client, key: dict[str, str], hand: Hand) -> None:
     photo = upload(web, key, png(900, 300))
     hand.finish(photo["id"])
     for preview in web.get(f"/v1/photos/{photo['id']}", headers=key).json()["previews"]:
