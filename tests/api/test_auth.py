@@ -12,7 +12,7 @@ from tests.http import Client
 from tests.pictures import jpeg
 
 Auth = Callable[..., dict[str, str]]
-OPEN = {"/livez", "/readyz", "/openapi.json()"}
+OPEN = {"/livez", "/readyz", "/openapi.json"}
 UNKNOWN = "sl_0123456789ab_" + "0" * 48
 
 

@@ -41,7 +41,7 @@ def test_metrics_stand_on_the_monitoring_port_alone(app: Flask, settings: Settin
         assert ask(app, path, settings.port, **forged).status == 404
 
 
-@pytest.mark.parametrize("path", ["/v1/photos", "/livez", "/openapi.json()"])
+@pytest.mark.parametrize("path", ["/v1/photos", "/livez", "/openapi.json"])
 def test_the_monitoring_port_answers_nothing_else(app: Flask, settings: Settings, path: str) -> None:
     answer = ask(app, path, settings.monitoring_port)
     assert (answer.status, answer.body) == (404, b"404 Not Found\n")
