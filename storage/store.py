@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import obstore
@@ -18,7 +19,7 @@ from obstore.store import LocalStore, ObjectStore, from_url
 
 from observability.metrics import StoreMetrics
 
-OPERATIONS = ("put", "get", "delete")
+OPERATIONS = ("put", "get", "delete", "check")
 _CHUNK_BYTES = 1024 * 1024
 
 
@@ -99,13 +100,19 @@ class Store:
             return bytes(obstore.get(self.backend, key).bytes())
 
     def chunks(self, key: str) -> Iterator[bytes]:
-        """An object's bytes, about a MiB at a time.
+        """An object's bytes, about a MiB at a time; it is opened at once, before the first step.
 
         Raises:
-            ObjectMissing, StoreAway: at the first step, or at any later one.
+            ObjectMissing
+            StoreAway: here, or at any step.
         """
         with self.translating("get"):
-            for chunk in obstore.get(self.backend, key).stream(min_chunk_size=_CHUNK_BYTES):
+            stream = obstore.get(self.backend, key).stream(min_chunk_size=_CHUNK_BYTES)
+        return self._steps(stream)
+
+    def _steps(self, stream: Iterator[Any]) -> Iterator[bytes]:
+        with self.translating("get"):
+            for chunk in stream:
                 yield bytes(chunk)
 
     def delete(self, key: str) -> None:
@@ -129,8 +136,8 @@ class Store:
         """
         if self._folder is not None:
             path = self._folder / key
-            if not path.exists():
-                raise ObjectMissing(key)
+            with self.translating("get"):
+                path.stat()
             yield path
             return
         with tempfile.TemporaryDirectory(prefix="safelight-") as folder:
@@ -182,7 +189,7 @@ class Store:
         Raises:
             StoreAway
         """
-        with self.translating("get"):
+        with self.translating("check"):
             if self._folder is not None:
                 self._folder.stat()
             else:
@@ -192,21 +199,24 @@ class Store:
         """fsync a local object and the folders that name it, which obstore's local store doesn't do."""
         if self._folder is None:
             return
-        _fsync(self._folder / key)
-        for parent in PurePosixPath(key).parents:
-            folder = self._folder / parent
-            if parent == PurePosixPath(key).parent or folder not in self._durable_folders:
+        path = self._folder / key
+        _fsync(path)
+        _fsync(path.parent)
+        if path.parent not in self._durable_folders:  # it may be new: make its own name durable too
+            for folder in path.parent.parents:
                 _fsync(folder)
-                self._durable_folders.add(folder)
+                if folder == self._folder:
+                    break
+            self._durable_folders.add(path.parent)
 
     @contextmanager
     def translating(self, operation: str) -> Iterator[None]:
         """Turn the backend's errors into this room's, and count them."""
         try:
             yield
-        except FileNotFoundError as error:
-            raise ObjectMissing(str(error).partition("\n")[0]) from error
         except (ObstoreError, OSError) as error:
+            if isinstance(error, FileNotFoundError) and operation in ("get", "delete"):
+                raise ObjectMissing(str(error).partition("\n")[0]) from error
             self.metrics.errors.labels(operation).inc()
             raise StoreAway(str(error).partition("\n")[0]) from error
 

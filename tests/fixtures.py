@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 from prometheus_client import CollectorRegistry
 
 from api.keys import Keys
@@ -21,7 +21,12 @@ from observability.metrics import StoreMetrics
 from storage.store import OPERATIONS, Store
 from tests import servers
 from tests.hand import Hand
+from tests.http import Client
 from tests.stack import Stack, own_database
+
+# An example takes as long as the machine is busy.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 MakeKey = Callable[..., str]
 _TABLES = ", ".join(table.name for table in metadata.sorted_tables)
@@ -87,9 +92,9 @@ def app(settings: Settings, database: Database) -> Flask:
 
 
 @pytest.fixture
-def client(app: Flask) -> FlaskClient:
+def client(app: Flask) -> Client:
     """A client without a key."""
-    return app.test_client()
+    return Client(app)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A plain HTTP client for tests: it follows nothing, raises for nothing, and hides nothing."""
+"""Plain HTTP clients for tests: they follow nothing, raise for nothing, and hide nothing."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import http.client
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from email.message import Message
 from typing import Any
+
+from flask import Flask
+from werkzeug.datastructures import Headers
 
 
 @dataclass(frozen=True)
@@ -15,12 +17,33 @@ class Answer:
     """One HTTP answer, read to its end."""
 
     status: int
-    headers: Message
+    headers: Headers
     body: bytes
 
+    @property
     def json(self) -> Any:
         """The body's JSON."""
         return json.loads(self.body)
+
+
+class Client:
+    """Asks an app in this process."""
+
+    def __init__(self, app: Flask) -> None:
+        self._app = app
+
+    def ask(self, method: str, path: str, **options: Any) -> Answer:
+        """Make one request; options are those of werkzeug's `EnvironBuilder`."""
+        with self._app.test_client().open(path, method=method, **options) as response:
+            return Answer(response.status_code, response.headers, response.data)
+
+    def get(self, path: str, **options: Any) -> Answer:
+        """Make one GET."""
+        return self.ask("GET", path, **options)
+
+    def post(self, path: str, **options: Any) -> Answer:
+        """Make one POST."""
+        return self.ask("POST", path, **options)
 
 
 def ask(
@@ -37,7 +60,7 @@ def ask(
     try:
         connection.request(method, path, body=body, headers=dict(headers or {}))
         response = connection.getresponse()
-        return Answer(response.status, response.headers, response.read())
+        return Answer(response.status, Headers(response.getheaders()), response.read())
     finally:
         connection.close()
 
