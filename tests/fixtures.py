@@ -8,7 +8,6 @@ from pathlib import Path
 import hypothesis
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 from prometheus_client import CollectorRegistry
 
 from api.keys import Keys
@@ -93,14 +92,8 @@ def app(settings: Settings, database: Database) -> Flask:
 
 
 @pytest.fixture
-def client(app: Flask) -> FlaskClient:
-    """Flask's own client, without a key."""
-    return app.test_client()
-
-
-@pytest.fixture
-def web(app: Flask) -> Client:
-    """A client without a key whose answers look like those over a socket."""
+def client(app: Flask) -> Client:
+    """A client without a key."""
     return Client(app)
 
 

@@ -20,6 +20,7 @@ class Answer:
     headers: Headers
     body: bytes
 
+    @property
     def json(self) -> Any:
         """The body's JSON."""
         return json.loads(self.body)

@@ -125,13 +125,13 @@ class Stack:
         """Upload raw bytes; returns the photo."""
         answer = self.ask("POST", "/v1/photos", body=data, headers={**key, **headers})
         assert answer.status in (200, 202), answer.body
-        photo: dict[str, Any] = answer.json()
+        photo: dict[str, Any] = answer.json
         return photo
 
     def wait_done(self, photo: dict[str, Any], key: dict[str, str], timeout_s: float = 30) -> dict[str, Any]:
         """The photo, once it is no longer being processed."""
         headers = {**key, "Prefer": f"wait={timeout_s:.0f}"}
-        done: dict[str, Any] = self.ask("GET", f"/v1/photos/{photo['id']}", headers=headers).json()
+        done: dict[str, Any] = self.ask("GET", f"/v1/photos/{photo['id']}", headers=headers).json
         assert done["state"] != "processing", f"{done}\n{self.log('worker')}"
         return done
 

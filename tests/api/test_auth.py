@@ -16,7 +16,7 @@ OPEN = {"/livez", "/readyz", "/openapi.json"}
 UNKNOWN = "sl_0123456789ab_" + "0" * 48
 
 
-def test_every_route_but_the_open_ones_wants_a_key(app: Flask, web: Client) -> None:
+def test_every_route_but_the_open_ones_wants_a_key(app: Flask, client: Client) -> None:
     values = {"photo_id": "0" * 8 + "-0000-4000-8000-" + "0" * 12, "size": "small"}
     asked = []
     for rule in app.url_map.iter_rules():
@@ -27,7 +27,7 @@ def test_every_route_but_the_open_ones_wants_a_key(app: Flask, web: Client) -> N
         built = rule.build({name: arguments[name] for name in rule.arguments})
         assert built is not None
         for method in (rule.methods or set()) - {"OPTIONS"}:
-            answer = web.ask(method, built[1])
+            answer = client.ask(method, built[1])
             assert answer.status == 401, (method, rule.rule)
             assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
             asked.append(rule.rule)
@@ -49,16 +49,16 @@ def test_every_route_but_the_open_ones_wants_a_key(app: Flask, web: Client) -> N
     ],
 )
 def test_a_request_without_a_usable_key_is_401_and_told_why(
-    web: Client, header: str | None, told: str
+    client: Client, header: str | None, told: str
 ) -> None:
-    answer = web.get("/v1/photos", headers={} if header is None else {"Authorization": header})
-    assert (answer.status, answer.json()["code"]) == (401, "unauthorized")
+    answer = client.get("/v1/photos", headers={} if header is None else {"Authorization": header})
+    assert (answer.status, answer.json["code"]) == (401, "unauthorized")
     assert answer.headers["WWW-Authenticate"] == told
 
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
-def test_the_schemes_case_does_not_count(web: Client, make_key: Callable[..., str], scheme: str) -> None:
-    answer = web.get("/v1/photos", headers={"Authorization": f"{scheme} {make_key()}"})
+def test_the_schemes_case_does_not_count(client: Client, make_key: Callable[..., str], scheme: str) -> None:
+    answer = client.get("/v1/photos", headers={"Authorization": f"{scheme} {make_key()}"})
     assert answer.status == 200
 
 
@@ -74,24 +74,24 @@ def test_the_schemes_case_does_not_count(web: Client, make_key: Callable[..., st
     ],
 )
 def test_a_route_wants_its_scope_and_no_other(
-    web: Client, auth: Auth, method: str, path: str, scope: str
+    client: Client, auth: Auth, method: str, path: str, scope: str
 ) -> None:
-    photo = web.post("/v1/photos", data=jpeg(), headers=auth("anna")).json()
+    photo = client.post("/v1/photos", data=jpeg(), headers=auth("anna")).json
     path = path.format(id=photo["id"])
     others = {"photos:write", "photos:read", "originals:read"} - {scope}
-    refused = web.ask(method, path, headers=auth("anna", *others))
-    assert (refused.status, refused.json()["code"]) == (403, "missing-scope")
+    refused = client.ask(method, path, headers=auth("anna", *others))
+    assert (refused.status, refused.json["code"]) == (403, "missing-scope")
     assert f'scope="{scope}"' in refused.headers["WWW-Authenticate"]
     for enough in (scope, "admin"):
         data = jpeg() if method == "POST" else None
-        assert web.ask(method, path, headers=auth("anna", enough), data=data).status in (200, 202)
+        assert client.ask(method, path, headers=auth("anna", enough), data=data).status in (200, 202)
 
 
 def test_a_refused_upload_is_not_received(
-    web: Client, auth: Auth, stored_files: Callable[[], list[str]], database: Database
+    client: Client, auth: Auth, stored_files: Callable[[], list[str]], database: Database
 ) -> None:
     for headers in ({}, auth("anna", "photos:read")):
-        assert web.post("/v1/photos", data=jpeg(), headers=headers).status in (401, 403)
+        assert client.post("/v1/photos", data=jpeg(), headers=headers).status in (401, 403)
     assert stored_files() == []
     with database.transaction() as tx:
         assert tx.execute("SELECT count(*) FROM photos").scalar_one() == 0

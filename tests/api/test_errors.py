@@ -23,7 +23,7 @@ def assert_problem(answer: Answer, status: int, code: str) -> None:
     """An answer is a whole problem."""
     assert answer.status == status
     assert answer.headers["Content-Type"] == "application/problem+json"
-    body = answer.json()
+    body = answer.json
     assert (body["status"], body["code"], body["type"]) == (status, code, f"urn:safelight:problem:{code}")
     assert body["title"]
     assert body["detail"]
@@ -47,13 +47,13 @@ def assert_problem(answer: Answer, status: int, code: str) -> None:
     ],
 )
 def test_a_wrong_request_is_told_in_a_problem(
-    web: Client, auth: Auth, method: str, path: str, status: int, code: str
+    client: Client, auth: Auth, method: str, path: str, status: int, code: str
 ) -> None:
-    assert_problem(web.ask(method, path, headers=auth("anna")), status, code)
+    assert_problem(client.ask(method, path, headers=auth("anna")), status, code)
 
 
-def test_a_wrong_method_is_told_the_right_ones(web: Client) -> None:
-    assert set(web.ask("PUT", "/v1/photos").headers["Allow"].split(", ")) == {
+def test_a_wrong_method_is_told_the_right_ones(client: Client) -> None:
+    assert set(client.ask("PUT", "/v1/photos").headers["Allow"].split(", ")) == {
         "GET",
         "HEAD",
         "POST",
@@ -61,8 +61,8 @@ def test_a_wrong_method_is_told_the_right_ones(web: Client) -> None:
     }
 
 
-def test_wrong_fields_are_named(web: Client, auth: Auth) -> None:
-    errors = web.get("/v1/photos?limit=x&state=lost", headers=auth("anna")).json()["errors"]
+def test_wrong_fields_are_named(client: Client, auth: Auth) -> None:
+    errors = client.get("/v1/photos?limit=x&state=lost", headers=auth("anna")).json["errors"]
     assert set(errors["query"]) == {"limit", "state"}
 
 
@@ -79,9 +79,9 @@ def test_an_unexpected_error_tells_nothing_of_itself(app: Flask, caplog: pytest.
     assert "a secret" in caplog.text
 
 
-def test_every_answer_is_marked_nosniff_and_has_an_id_of_its_own(web: Client, auth: Auth) -> None:
-    answers = [web.get(path, headers=auth("anna")) for path in ("/v1/photos", "/nowhere", "/livez")]
-    answers.append(web.get("/v1/photos"))
+def test_every_answer_is_marked_nosniff_and_has_an_id_of_its_own(client: Client, auth: Auth) -> None:
+    answers = [client.get(path, headers=auth("anna")) for path in ("/v1/photos", "/nowhere", "/livez")]
+    answers.append(client.get("/v1/photos"))
     assert {answer.headers["X-Content-Type-Options"] for answer in answers} == {"nosniff"}
     assert len({answer.headers["X-Request-ID"] for answer in answers}) == 4
 
@@ -90,18 +90,18 @@ def test_without_its_database_the_api_says_503_and_when_to_come_back(
     settings: Settings, make_key: Callable[..., str]
 ) -> None:
     away = replace(settings, database_url=f"postgresql://nobody@127.0.0.1:{any_free_port()}/none")
-    web = Client(create_app(away))
-    answer = web.get("/v1/photos", headers={"Authorization": f"Bearer {make_key()}"})
+    client = Client(create_app(away))
+    answer = client.get("/v1/photos", headers={"Authorization": f"Bearer {make_key()}"})
     assert_problem(answer, 503, "database-away")
     assert int(answer.headers["Retry-After"]) > 0
 
 
 def test_an_upload_without_a_store_is_503_and_leaves_no_row(
-    web: Client, auth: Auth, settings: Settings
+    client: Client, auth: Auth, settings: Settings
 ) -> None:
     folder = Path(settings.storage_url.removeprefix("file://"))
     (folder / "originals").write_text("a file where a folder is needed")
     key = auth("anna")
-    answer = web.post("/v1/photos", data=jpeg(), headers=key)
+    answer = client.post("/v1/photos", data=jpeg(), headers=key)
     assert_problem(answer, 503, "store-away")
-    assert web.get("/v1/photos", headers=key).json()["photos"] == []
+    assert client.get("/v1/photos", headers=key).json["photos"] == []

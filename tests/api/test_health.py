@@ -25,42 +25,42 @@ def lacking(settings: Settings, dependency: str) -> Settings:
     }[dependency]
 
 
-def test_with_all_it_needs_the_api_is_alive_and_ready(web: Client) -> None:
-    assert web.get("/livez").json() == {"status": "alive"}
-    answer = web.get("/readyz")
+def test_with_all_it_needs_the_api_is_alive_and_ready(client: Client) -> None:
+    assert client.get("/livez").json == {"status": "alive"}
+    answer = client.get("/readyz")
     assert answer.status == 200
-    assert answer.json() == {
+    assert answer.json == {
         "status": "ready",
         "dependencies": {"postgres": True, "redis": True, "storage": True},
     }
 
 
 def test_without_postgres_it_is_alive_and_not_ready(settings: Settings) -> None:
-    web = Client(create_app(lacking(settings, "postgres")))
-    assert web.get("/livez").status == 200
-    answer = web.get("/readyz")
-    assert (answer.status, answer.json()["status"]) == (503, "not ready")
-    assert answer.json()["dependencies"] == {"postgres": False, "redis": True, "storage": True}
+    client = Client(create_app(lacking(settings, "postgres")))
+    assert client.get("/livez").status == 200
+    answer = client.get("/readyz")
+    assert (answer.status, answer.json["status"]) == (503, "not ready")
+    assert answer.json["dependencies"] == {"postgres": False, "redis": True, "storage": True}
 
 
-def test_without_its_store_it_is_not_ready(web: Client, settings: Settings) -> None:
+def test_without_its_store_it_is_not_ready(client: Client, settings: Settings) -> None:
     folder = settings.storage_url.removeprefix("file://")
     Path(folder).rmdir()
-    assert web.get("/readyz").json()["dependencies"]["storage"] is False
-    assert web.get("/readyz").status == 503
+    assert client.get("/readyz").json["dependencies"]["storage"] is False
+    assert client.get("/readyz").status == 503
 
 
 def test_without_redis_it_still_takes_uploads(
     settings: Settings, database: Database, make_key: Callable[..., str]
 ) -> None:
-    web = Client(create_app(lacking(settings, "redis")))
-    ready = web.get("/readyz")
-    assert (ready.status, ready.json()["dependencies"]["redis"]) == (200, False)
-    answer = web.post("/v1/photos", data=jpeg(), headers={"Authorization": f"Bearer {make_key()}"})
+    client = Client(create_app(lacking(settings, "redis")))
+    ready = client.get("/readyz")
+    assert (ready.status, ready.json["dependencies"]["redis"]) == (200, False)
+    answer = client.post("/v1/photos", data=jpeg(), headers={"Authorization": f"Bearer {make_key()}"})
     assert answer.status == 202
-    assert {task["state"] for task in answer.json()["tasks"]} <= {"pending", "queued"}
+    assert {task["state"] for task in answer.json["tasks"]} <= {"pending", "queued"}
 
 
 @pytest.mark.parametrize("path", ["/livez", "/readyz"])
-def test_probes_answer_head_too(web: Client, path: str) -> None:
-    assert web.ask("HEAD", path).status == 200
+def test_probes_answer_head_too(client: Client, path: str) -> None:
+    assert client.ask("HEAD", path).status == 200

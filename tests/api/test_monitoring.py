@@ -63,17 +63,17 @@ def test_all_is_there_from_the_start_with_zeros(app: Flask, settings: Settings) 
 
 
 def test_targets_are_the_live_processes(app: Flask, settings: Settings) -> None:
-    assert ask(app, "/internal/targets", settings.monitoring_port).json() == []
+    assert ask(app, "/internal/targets", settings.monitoring_port).json == []
     presence: Presence = app.extensions["safelight.presence"]
     presence.start()
     try:
         presence.announce()
-        (target,) = ask(app, "/internal/targets", settings.monitoring_port).json()
+        (target,) = ask(app, "/internal/targets", settings.monitoring_port).json
     finally:
         presence.stop()
     assert target["labels"]["role"] == "api"
     assert target["targets"][0].startswith("127.0.0.1:")
-    assert ask(app, "/internal/targets", settings.monitoring_port).json() == []
+    assert ask(app, "/internal/targets", settings.monitoring_port).json == []
 
 
 def test_without_redis_the_rest_is_still_exported(settings: Settings, database: Database) -> None:

@@ -27,12 +27,12 @@ FILE = ("file", "a.jpg", jpeg())
 
 
 @pytest.fixture
-def post(web: Client, auth: Auth) -> Post:
+def post(client: Client, auth: Auth) -> Post:
     """Uploads a body with Anna's key: `post(body, content_type)`."""
     key = auth("anna")
 
     def send(body: bytes, content_type: str = "image/jpeg", **headers: str) -> Answer:
-        return web.post("/v1/photos", data=body, headers={**key, "Content-Type": content_type, **headers})
+        return client.post("/v1/photos", data=body, headers={**key, "Content-Type": content_type, **headers})
 
     return send
 
@@ -42,8 +42,8 @@ def post(web: Client, auth: Auth) -> Post:
 )
 def test_raw_bytes_are_taken_whatever_type_they_claim(post: Post, content_type: str) -> None:
     answer = post(jpeg(), content_type)
-    assert (answer.status, answer.json()["media_type"]) == (202, "image/jpeg")
-    assert answer.json()["size_bytes"] == len(jpeg())
+    assert (answer.status, answer.json["media_type"]) == (202, "image/jpeg")
+    assert answer.json["size_bytes"] == len(jpeg())
 
 
 @pytest.mark.parametrize(
@@ -72,9 +72,9 @@ def test_raw_bytes_are_taken_whatever_type_they_claim(post: Post, content_type: 
 def test_the_part_named_file_is_the_photo(post: Post, parts: list[tuple[str, str | None, bytes]]) -> None:
     answer = post(*multipart(*parts))
     assert answer.status == 202, answer.body
-    assert answer.json()["size_bytes"] == len(jpeg())
+    assert answer.json["size_bytes"] == len(jpeg())
     names = {name: filename or None for name, filename, _ in parts}
-    assert answer.json()["filename"] == names["file"]
+    assert answer.json["filename"] == names["file"]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_a_form_without_just_one_file_is_refused_and_nothing_kept(
     post: Post, stored_files: Files, parts: list[tuple[str, str | None, bytes]], code: str
 ) -> None:
     answer = post(*multipart(*parts))
-    assert (answer.status, answer.json()["code"]) == (400, code)
+    assert (answer.status, answer.json["code"]) == (400, code)
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert stored_files() == []
 
@@ -115,7 +115,7 @@ def test_a_malformed_form_is_a_400_and_nothing_is_kept(
     post: Post, stored_files: Files, body: bytes, content_type: str
 ) -> None:
     answer = post(body, content_type)
-    assert (answer.status, answer.json()["code"]) == (400, "malformed-multipart")
+    assert (answer.status, answer.json["code"]) == (400, "malformed-multipart")
     assert stored_files() == []
 
 
@@ -142,7 +142,7 @@ def test_what_is_no_photo_is_refused_at_once_and_nothing_kept(
     post: Post, stored_files: Files, body: bytes, status: int, code: str
 ) -> None:
     for answer in (post(body), post(*multipart(("file", "a.jpg", body)))):
-        assert (answer.status, answer.json()["code"]) == (status, code)
+        assert (answer.status, answer.json["code"]) == (status, code)
         assert answer.headers["Content-Type"] == "application/problem+json"
     assert stored_files() == []
 
@@ -169,20 +169,20 @@ class TestLimit:
     ) -> None:
         data = jpeg().ljust(self.LIMIT + 1, b"\0")
         answer = post(*multipart(("file", "a.jpg", data))) if form else post(data)
-        assert (answer.status, answer.json()["code"]) == (413, "upload-too-large")
-        assert f"{self.LIMIT:,}" in answer.json()["detail"]
+        assert (answer.status, answer.json["code"]) == (413, "upload-too-large")
+        assert f"{self.LIMIT:,}" in answer.json["detail"]
         assert stored_files() == []
 
     def test_a_body_without_a_length_ends_at_the_limit(
-        self, web: Client, auth: Auth, stored_files: Files
+        self, client: Client, auth: Auth, stored_files: Files
     ) -> None:
         endless = io.BufferedReader(_Endless())
-        answer = web.post(
+        answer = client.post(
             "/v1/photos",
             headers=auth("anna"),
             environ_overrides={"wsgi.input": endless, "wsgi.input_terminated": True},
         )
-        assert (answer.status, answer.json()["code"]) == (413, "upload-too-large")
+        assert (answer.status, answer.json["code"]) == (413, "upload-too-large")
         assert stored_files() == []
 
 
@@ -219,12 +219,12 @@ class _Endless(io.RawIOBase):
 def test_a_raw_uploads_name_is_its_content_dispositions(
     post: Post, header: str, filename: str | None
 ) -> None:
-    assert post(jpeg(), **{"Content-Disposition": header}).json()["filename"] == filename
+    assert post(jpeg(), **{"Content-Disposition": header}).json["filename"] == filename
 
 
-def test_a_name_with_line_breaks_ends_up_in_no_header(post: Post, web: Client, auth: Auth) -> None:
+def test_a_name_with_line_breaks_ends_up_in_no_header(post: Post, client: Client, auth: Auth) -> None:
     name = "a\r\nSet-Cookie: b=c.jpg"
     answer = post(jpeg(), **{"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}"})
-    original = web.get(f"/v1/photos/{answer.json()['id']}/original", headers=auth("anna"))
+    original = client.get(f"/v1/photos/{answer.json['id']}/original", headers=auth("anna"))
     assert original.status == 200
     assert "Set-Cookie" not in original.headers

@@ -56,12 +56,12 @@ def test_waiting_ends_at_its_time_limit() -> None:
 
 
 def test_a_waiting_client_is_answered_when_its_photo_is_ready(app: Flask, auth: Auth, hand: Hand) -> None:
-    web, key = Client(app), auth("anna")
-    photo = web.post("/v1/photos", data=jpeg(), headers=key).json()
+    client, key = Client(app), auth("anna")
+    photo = client.post("/v1/photos", data=jpeg(), headers=key).json
     answers: list[Answer] = []
 
     def wait() -> None:
-        answers.append(web.get(f"/v1/photos/{photo['id']}", headers={**key, "Prefer": "wait=30"}))
+        answers.append(client.get(f"/v1/photos/{photo['id']}", headers={**key, "Prefer": "wait=30"}))
 
     begun_s = time.monotonic()
     waiting = threading.Thread(target=wait)
@@ -71,28 +71,28 @@ def test_a_waiting_client_is_answered_when_its_photo_is_ready(app: Flask, auth: 
     hand.exif(photo["id"])
     waiting.join(20)
     assert time.monotonic() - begun_s < 20
-    assert answers[0].json()["state"] == "ready"
+    assert answers[0].json["state"] == "ready"
     assert answers[0].headers["Preference-Applied"] == "wait=30"
 
 
-def test_a_photo_that_is_finished_is_answered_at_once(web: Client, auth: Auth, hand: Hand) -> None:
+def test_a_photo_that_is_finished_is_answered_at_once(client: Client, auth: Auth, hand: Hand) -> None:
     key = auth("anna")
-    photo = web.post("/v1/photos", data=jpeg(), headers=key).json()
+    photo = client.post("/v1/photos", data=jpeg(), headers=key).json
     hand.finish(photo["id"])
     begun_s = time.monotonic()
-    web.get(f"/v1/photos/{photo['id']}", headers={**key, "Prefer": "wait=30"})
+    client.get(f"/v1/photos/{photo['id']}", headers={**key, "Prefer": "wait=30"})
     assert time.monotonic() - begun_s < 10
 
 
-def test_a_client_whose_time_is_over_is_answered_what_there_is(web: Client, auth: Auth) -> None:
+def test_a_client_whose_time_is_over_is_answered_what_there_is(client: Client, auth: Auth) -> None:
     key = auth("anna")
-    photo = web.post("/v1/photos", data=jpeg(), headers=key).json()
-    answer = web.get(f"/v1/photos/{photo['id']}", headers={**key, "Prefer": "wait=1"})
-    assert (answer.status, answer.json()["state"]) == (200, "processing")
+    photo = client.post("/v1/photos", data=jpeg(), headers=key).json
+    answer = client.get(f"/v1/photos/{photo['id']}", headers={**key, "Prefer": "wait=1"})
+    assert (answer.status, answer.json["state"]) == (200, "processing")
     assert answer.headers["Preference-Applied"] == "wait=1"
 
 
-def test_a_client_that_does_not_ask_does_not_wait(web: Client, auth: Auth) -> None:
+def test_a_client_that_does_not_ask_does_not_wait(client: Client, auth: Auth) -> None:
     key = auth("anna")
-    photo = web.post("/v1/photos", data=jpeg(), headers=key).json()
-    assert "Preference-Applied" not in web.get(f"/v1/photos/{photo['id']}", headers=key).headers
+    photo = client.post("/v1/photos", data=jpeg(), headers=key).json
+    assert "Preference-Applied" not in client.get(f"/v1/photos/{photo['id']}", headers=key).headers

@@ -92,14 +92,14 @@ def test_a_chunked_upload_is_taken(stack: Stack, key: dict[str, str]) -> None:
     data = large_jpeg(3 * MIB, seed=1)
     chunks = (data[at : at + 100_000] for at in range(0, len(data), 100_000))
     answer = stack.ask("POST", "/v1/photos", body=chunks, headers=key)
-    assert (answer.status, answer.json()["size_bytes"]) == (202, len(data))
+    assert (answer.status, answer.json["size_bytes"]) == (202, len(data))
 
 
 def test_a_multipart_upload_of_any_size_is_taken(stack: Stack, key: dict[str, str]) -> None:
     noise = random.Random(2).randbytes(5 * MIB)
     body, content_type = multipart(("file", "a.jpg", jpeg(seed=2) + noise))
     answer = stack.ask("POST", "/v1/photos", body=body, headers={**key, "Content-Type": content_type})
-    assert (answer.status, answer.json()["size_bytes"]) == (202, len(jpeg(seed=2)) + len(noise))
+    assert (answer.status, answer.json["size_bytes"]) == (202, len(jpeg(seed=2)) + len(noise))
 
 
 @pytest.mark.parametrize("key_text", [None, "sl_000000000000_" + "0" * 48])

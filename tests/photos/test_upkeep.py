@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
-from flask.testing import FlaskClient
 
 from db.session import Database
 from photos.upkeep import Upkeep
 from storage.store import Store
 from tests.hand import Hand
+from tests.http import Client
 from tests.pictures import jpeg
 
 Auth = Callable[..., dict[str, str]]
@@ -28,9 +28,9 @@ def upkeep(database: Database, store: Store, hand: Hand) -> Upkeep:
 
 
 @pytest.fixture
-def photo_id(client: FlaskClient, auth: Auth, hand: Hand) -> str:
+def photo_id(client: Client, auth: Auth, hand: Hand) -> str:
     """A photo that is ready."""
-    photo_id = str(client.post("/v1/photos", data=jpeg(), headers=auth()).get_json()["id"])
+    photo_id = str(client.post("/v1/photos", data=jpeg(), headers=auth()).json["id"])
     hand.finish(photo_id)
     return photo_id
 
