@@ -57,7 +57,7 @@ class Presence:
         interval_s: float,
     ) -> None:
         self._client = client
-        self._registry = registry
+        self.registry = registry
         self._role = role
         self._slots = slots
         self._host = host
@@ -67,7 +67,7 @@ class Presence:
 
     def start(self) -> None:
         """Serve the metrics, and announce this process from now on."""
-        self._server = start_http_server(0, addr=self._host, registry=self._registry)
+        self._server = start_http_server(0, addr=self._host, registry=self.registry)
         self._periodic.start()
 
     def announce(self) -> None:
