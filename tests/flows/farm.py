@@ -145,7 +145,7 @@ class Farm(Stack):
                     return
                 while (answer := self._try(picture, key)) is None or answer.status not in (200, 202):
                     threading.Event().wait(0.1)
-                ids.append(answer.json()["id"])
+                ids.append(answer.json["id"])
 
         clients = [threading.Thread(target=client) for _ in range(4)]
         for thread in clients:

@@ -19,7 +19,7 @@ Files = Callable[[], list[str]]
 
 def upload(client: Client, headers: dict[str, str]) -> str:
     """A new photo's id."""
-    return str(client.post("/v1/photos", data=jpeg(), headers=headers).json()["id"])
+    return str(client.post("/v1/photos", data=jpeg(), headers=headers).json["id"])
 
 
 def rendering() -> Rendering:
@@ -92,4 +92,4 @@ def test_the_same_file_can_be_uploaded_again_after_its_deletion(client: Client, 
     client.ask("DELETE", f"/v1/photos/{first}", headers=headers)
     answer = client.post("/v1/photos", data=jpeg(), headers=headers)
     assert answer.status == 202
-    assert answer.json()["id"] != first
+    assert answer.json["id"] != first

@@ -30,7 +30,7 @@ def upkeep(database: Database, store: Store, hand: Hand) -> Upkeep:
 @pytest.fixture
 def photo_id(client: Client, auth: Auth, hand: Hand) -> str:
     """A photo that is ready."""
-    photo_id = str(client.post("/v1/photos", data=jpeg(), headers=auth()).json()["id"])
+    photo_id = str(client.post("/v1/photos", data=jpeg(), headers=auth()).json["id"])
     hand.finish(photo_id)
     return photo_id
 
