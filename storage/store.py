@@ -136,6 +136,7 @@ class Store:
         """
         if self._folder is not None:
             path = self._folder / key
+            self.check()  # a disk that isn't mounted is away; its objects aren't missing
             with self.translating("get"):
                 path.stat()
             yield path
@@ -190,10 +191,10 @@ class Store:
             StoreAway
         """
         with self.translating("check"):
-            if self._folder is not None:
-                self._folder.stat()
-            else:
+            if self._folder is None:
                 obstore.list_with_delimiter(self.backend)
+            elif not self._folder.is_dir():
+                raise NotADirectoryError(f"{self._folder} isn't there")
 
     def sync(self, key: str) -> None:
         """fsync a local object and the folders that name it, which obstore's local store doesn't do."""

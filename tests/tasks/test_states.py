@@ -187,10 +187,10 @@ def test_concurrent_submits_of_one_key_give_one_live_task_and_one_further_run(la
     subject = uuid4()
     ids: list[UUID] = []
     submit = partial(layer.submit, RERUN, subject)
-    assert together([lambda: ids.append(submit())] * 25) == []
+    assert together([lambda: ids.append(submit())] * 50) == []
     assert len(set(ids)) == 1
     claim = layer.claim(ids[0], RERUN)
-    assert together([lambda: ids.append(submit())] * 25) == []
+    assert together([lambda: ids.append(submit())] * 50) == []
     assert len(set(ids)) == 1
     claim.complete(nothing)
     [second] = layer.column("SELECT id FROM tasks WHERE state = 'queued'")
