@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -18,6 +16,7 @@ from obstore.exceptions import BaseError as ObstoreError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from observability.metrics import StoreMetrics
+from storage.folder import Folder
 
 OPERATIONS = ("put", "get", "delete", "check")
 _CHUNK_BYTES = 1024 * 1024
@@ -71,12 +70,11 @@ class Store:
 
     def __init__(self, url: str, metrics: StoreMetrics) -> None:
         self.metrics = metrics
-        self._folder: Path | None = None
-        self._durable_folders: set[Path] = set()
+        self._folder: Folder | None = None
         self.backend: ObjectStore
         if url.startswith("file://"):
-            self._folder = Path(unquote(urlsplit(url).path))
-            self.backend = LocalStore(self._folder, mkdir=True)
+            self._folder = Folder(Path(unquote(urlsplit(url).path)))
+            self.backend = LocalStore(self._folder.path, mkdir=True)
         else:
             self.backend = from_url(url)
 
@@ -135,7 +133,7 @@ class Store:
             ObjectMissing, StoreAway
         """
         if self._folder is not None:
-            path = self._folder / key
+            path = self._folder.path / key
             self.check()  # a disk that isn't mounted is away; its objects aren't missing
             with self.translating("get"):
                 path.stat()
@@ -174,15 +172,12 @@ class Store:
         """Remove what killed processes left of unfinished local uploads; S3 expires its own by a rule."""
         if self._folder is None:
             return 0
-        before_s = time.time() - older_than_s
-        stale = [path for path in self._folder.rglob("*#*") if path.stat().st_mtime < before_s]
-        for path in stale:
-            path.unlink(missing_ok=True)
-        return len(stale)
+        with self.translating("delete"):
+            return self._folder.remove_unfinished(older_than_s=older_than_s)
 
     def free_bytes(self) -> int | None:
         """Room left on a local store's disk; None for S3."""
-        return shutil.disk_usage(self._folder).free if self._folder else None
+        return self._folder.free_bytes() if self._folder else None
 
     def check(self) -> None:
         """Touch the store.
@@ -193,22 +188,13 @@ class Store:
         with self.translating("check"):
             if self._folder is None:
                 obstore.list_with_delimiter(self.backend)
-            elif not self._folder.is_dir():
-                raise NotADirectoryError(f"{self._folder} isn't there")
+            elif not self._folder.path.is_dir():
+                raise NotADirectoryError(f"{self._folder.path} isn't there")
 
     def sync(self, key: str) -> None:
-        """fsync a local object and the folders that name it, which obstore's local store doesn't do."""
-        if self._folder is None:
-            return
-        path = self._folder / key
-        _fsync(path)
-        _fsync(path.parent)
-        if path.parent not in self._durable_folders:  # it may be new: make its own name durable too
-            for folder in path.parent.parents:
-                _fsync(folder)
-                if folder == self._folder:
-                    break
-            self._durable_folders.add(path.parent)
+        """Make a local object durable, which obstore's local store doesn't do."""
+        if self._folder is not None:
+            self._folder.sync(key)
 
     @contextmanager
     def translating(self, operation: str) -> Iterator[None]:
@@ -220,11 +206,3 @@ class Store:
                 raise ObjectMissing(str(error).partition("\n")[0]) from error
             self.metrics.errors.labels(operation).inc()
             raise StoreAway(str(error).partition("\n")[0]) from error
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
