@@ -51,7 +51,7 @@ class Stack:
         """The processes to supervise; the servers (stage 1) outlive those that use them (stage 2)."""
         python = sys.executable
         worker = ["--processes", "1", "--threads", str(self.settings.worker_slots)]
-        worker += ["--worker-shutdown-timeout", str(_GRACE_S * 1000)]
+        worker += ["--worker-shutdown-timeout", str(_GRACE_S * 1000), "--worker-fork-timeout", "5000"]
         tied = processes.tied("TERM")
         api = [*tied, python, "-m", "gunicorn", "app:create_app()", *(["--reload"] if self.reload else [])]
         programs = [

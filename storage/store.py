@@ -134,6 +134,7 @@ class Store:
         """
         if self._folder is not None:
             path = self._folder.path / key
+            self.check()  # a disk that isn't mounted is away; its objects aren't missing
             with self.translating("get"):
                 path.stat()
             yield path
@@ -185,10 +186,10 @@ class Store:
             StoreAway
         """
         with self.translating("check"):
-            if self._folder is not None:
-                self._folder.path.stat()
-            else:
+            if self._folder is None:
                 obstore.list_with_delimiter(self.backend)
+            elif not self._folder.path.is_dir():
+                raise NotADirectoryError(f"{self._folder.path} isn't there")
 
     def sync(self, key: str) -> None:
         """Make a local object durable, which obstore's local store doesn't do."""

@@ -156,6 +156,11 @@ SNOOZE = _ending(
     "'snoozed'",
 )
 
+COMPLETED_WITH = """
+SELECT 'completed' AS outcome, false AS rerun, attempts FROM tasks
+WHERE id = :id AND token = :token AND state = 'completed'
+"""
+
 # Statements of operators and owners: by hand, not by an attempt.
 
 CANCEL = f"""

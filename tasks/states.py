@@ -180,6 +180,12 @@ def complete(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
     return _end(tx, sql.COMPLETE, task_id, token, **_NO_FAILURE)
 
 
+def completed_with(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
+    """How the task was completed, if it was and with this token; nothing is changed."""
+    row = tx.execute(sql.COMPLETED_WITH, {"id": task_id, "token": token}).one_or_none()
+    return Ended(**row._mapping) if row else None
+
+
 def fail(tx: Transaction, task_id: UUID, token: int, failure: Failure) -> Ended | None:
     """`processing` to `failed`, whatever attempts are left."""
     return _end(tx, sql.FAIL, task_id, token, **failure.parameters())

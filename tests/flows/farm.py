@@ -24,6 +24,8 @@ from tests.stack import Stack
 
 _READY_S = 30
 _DATABASE = "farm"
+# A worker that is killed while it boots shall not hold its master up for Dramatiq's default of 30 s.
+_WORKER = ("--processes", "1", "--threads", "2", "--worker-fork-timeout", "3000")
 
 # An attempt that completed for a task that isn't completed, or twice; an open attempt of a task that isn't
 # in hand; an ended event more or less than once.
@@ -103,7 +105,7 @@ class Farm(Stack):
 
     def start_worker(self, name: str) -> None:
         """Start a worker, as a supervisor would after a crash."""
-        self.start(name, "dramatiq", "actors", "--processes", "1", "--threads", "2")
+        self.start(name, "dramatiq", "actors", *_WORKER)
 
     def kill_worker(self, name: str) -> None:
         """kill -9 a worker process in the middle of what it does; its master ends too. Start it again."""

@@ -181,8 +181,8 @@ def test_a_thousand_uploads_under_random_faults_lose_nothing(farm: Farm, key: di
         until_s = time.monotonic() + 60
         while time.monotonic() < until_s and not stop.is_set():
             name = random.choice(list(choice))
-            faults.append(name)
             choice[name]()
+            faults.append(name)
             stop.wait(random.uniform(0.5, 3))
 
     fault_thread = threading.Thread(target=chaos)

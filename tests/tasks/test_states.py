@@ -187,10 +187,10 @@ def test_concurrent_submits_of_one_key_give_one_live_task_and_one_further_run(la
     subject = uuid4()
     ids: list[UUID] = []
     submit = partial(layer.submit, RERUN, subject)
-    assert together([lambda: ids.append(submit())] * 25) == []
+    assert together([lambda: ids.append(submit())] * 50) == []
     assert len(set(ids)) == 1
     claim = layer.claim(ids[0], RERUN)
-    assert together([lambda: ids.append(submit())] * 25) == []
+    assert together([lambda: ids.append(submit())] * 50) == []
     assert len(set(ids)) == 1
     claim.complete(nothing)
     [second] = layer.column("SELECT id FROM tasks WHERE state = 'queued'")
@@ -271,3 +271,13 @@ def test_a_thread_past_its_limit_is_interrupted_once(layer: Layer) -> None:
         layer.work.enforce_limits()
     thread.join()
     assert [claim.limited for claim in layer.work.held()] == [True]
+
+
+def test_completing_again_with_the_same_token_is_success_and_has_no_second_effect(layer: Layer) -> None:
+    task_id = layer.submit()
+    claim = layer.claim(task_id)
+    saved: list[int] = []
+    claim.complete(lambda tx: saved.append(1))
+    claim.complete(lambda tx: saved.append(2))
+    assert saved == [1]
+    assert [attempt.outcome for attempt in layer.attempts(task_id)] == ["completed"]
