@@ -69,3 +69,12 @@ def test_the_docs_name_no_metric_that_is_not_exported() -> None:
 @pytest.mark.parametrize("code", sorted(ERROR_TYPES))
 def test_every_type_of_error_is_in_the_docs(code: str) -> None:
     assert f"`{code}`" in (DOCS / "errors.md").read_text()
+
+
+def test_every_code_of_an_http_error_is_in_the_docs() -> None:
+    api = DOCS.parent / "api"
+    found = {
+        code for path in api.glob("*.py") for code in re.findall(r'\b[45]\d\d, "([a-z-]+)"', path.read_text())
+    }
+    assert "empty-upload" in found
+    assert found <= names_in("errors.md", r"`([a-z-]+)`")
