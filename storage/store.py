@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -17,9 +16,9 @@ from obstore.store import LocalStore, ObjectStore, from_url
 
 from observability.metrics import StoreMetrics
 from storage.folder import Folder
+from storage.writer import CHUNK_BYTES, Writer
 
 OPERATIONS = ("put", "get", "delete", "check")
-_CHUNK_BYTES = 1024 * 1024
 
 
 class StoreAway(Exception):
@@ -28,37 +27,6 @@ class StoreAway(Exception):
 
 class ObjectMissing(Exception):
     """There is no object under that key."""
-
-
-class Writer:
-    """Streams one object into the store; it exists only once `close` has returned."""
-
-    def __init__(self, store: Store, key: str) -> None:
-        self._store = store
-        self._key = key
-        self._inner = obstore.open_writer(store.backend, key, buffer_size=_CHUNK_BYTES)
-        self._begun_s = time.monotonic()
-
-    def write(self, data: bytes) -> int:
-        """Raises StoreAway."""
-        with self._store.translating("put"):
-            self._inner.write(data)
-        return len(data)
-
-    def close(self) -> None:
-        """Make the object durable and visible.
-
-        Raises:
-            StoreAway: it may or may not exist.
-        """
-        with self._store.translating("put"):
-            self._inner.close()
-            self._store.sync(self._key)
-        self._store.metrics.duration.labels("put").observe(time.monotonic() - self._begun_s)
-
-    def abort(self) -> None:
-        """Leave nothing behind. obstore drops an unfinished upload when its writer goes."""
-        del self._inner
 
 
 class Store:
@@ -105,7 +73,7 @@ class Store:
             StoreAway: here, or at any step.
         """
         with self.translating("get"):
-            stream = obstore.get(self.backend, key).stream(min_chunk_size=_CHUNK_BYTES)
+            stream = obstore.get(self.backend, key).stream(min_chunk_size=CHUNK_BYTES)
         return self._steps(stream)
 
     def _steps(self, stream: Iterator[Any]) -> Iterator[bytes]:
