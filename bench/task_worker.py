@@ -12,7 +12,7 @@ from uuid import UUID, uuid4
 import dramatiq
 from dramatiq import Message
 from prometheus_client import CollectorRegistry
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 
 from db.session import Database, Transaction
 from observability.metrics import TaskMetrics
@@ -71,8 +71,14 @@ class Layer:
         """Note every statement that this layer's database sends from now on; BEGIN and COMMIT too."""
         engine = self.database._engine
         event.listen(engine, "before_cursor_execute", lambda *args: seen.append(args[2]))
-        event.listen(engine, "begin", lambda connection: seen.append("BEGIN"))
-        event.listen(engine, "commit", lambda connection: seen.append("COMMIT"))
+        for word in ("begin", "commit"):
+            event.listen(engine, word, lambda connection, word=word: _note(connection, word, seen))
+
+
+def _note(connection: Connection, word: str, seen: list[str]) -> None:
+    """SQLAlchemy announces BEGIN and COMMIT in autocommit too, where none is sent."""
+    if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+        seen.append(word)
 
 
 def layer(database_url: str, redis_url: str, name: str = "bench") -> Layer:

@@ -50,7 +50,7 @@ def servers(folder: Path) -> Iterator[tuple[str, str]]:
     try:
         for server in (postgres, valkey):
             server.prepare()
-            running.append(subprocess.Popen(server.command(), cwd="/", stderr=subprocess.DEVNULL))
+            running.append(_start(server.command()))
         assert processes.settles(lambda: postgres.ready() and valkey.ready(), timeout_s=60)
         postgres.create_database("bench")
         upgrade(postgres.url("bench"))
@@ -59,6 +59,10 @@ def servers(folder: Path) -> Iterator[tuple[str, str]]:
         for process in reversed(running):
             processes.end([process.pid], signal.SIGINT, grace_s=10)
             process.wait()
+
+
+def _start(command: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(command, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 class Bench:
@@ -142,7 +146,7 @@ def _claim_all(urls: tuple[str, str], ids: list[UUID], name: str) -> list[tuple[
     got = []
     for task_id in ids:
         try:
-            with mine.database.transaction() as tx:
+            with mine.database.statement() as tx:
                 claimed = states.claim(tx, NOOP, task_id, worker=name, lease_s=600)
         except StaleMessage:
             continue

@@ -127,7 +127,7 @@ class Work:
     def _claim(self, kind: Kind, task_id: UUID) -> states.Claimed | None:
         while True:
             try:
-                with self._database.transaction() as tx:
+                with self._database.statement() as tx:
                     return states.claim(tx, kind, task_id, worker=self._worker, lease_s=self._lease_s)
             except DatabaseAway:
                 if self._stopping.wait(_CLAIM_AGAIN_S):
@@ -182,7 +182,7 @@ class Work:
         held = self.held()
         if not held:
             return
-        with self._database.transaction() as tx:
+        with self._database.statement() as tx:
             pairs = [(claim.task.id, claim.token) for claim in held]
             kept = states.touch(tx, pairs, lease_s=self._lease_s)
         for claim in held:
