@@ -11,7 +11,7 @@ from typing import BinaryIO
 import pillow_heif
 from PIL import Image, ImageFile
 
-from imaging import exif_block, formats, isobmff, tiff, truncation
+from imaging import exif_block, formats, isobmff, jpeg, raw, tiff, truncation, xmp
 from imaging.errors import CorruptImage, ImagingError, TooManyPixels, TruncatedImage
 from imaging.resize import Size, fit
 
@@ -32,6 +32,9 @@ _PLUGINS = {
     "image/avif": ["AVIF"],
 }
 _ISO = {"image/heic", "image/heif", "image/avif"}
+_JPEG_LIMIT = 4
+"""How many times `max_pixels` a JPEG may have: its decoder leaves out all but every eighth pixel and row of a
+picture so large. A progressive one, whose coefficients are all held at once, gets no more than others."""
 # a picture of which less than this part can be read is not worth showing
 _WORTH_SHOWING = 0.1
 
@@ -43,6 +46,8 @@ class Decoded:
     picture: Image.Image
     size: Size
     """Width and height as stored, in pixels; `picture` can be a smaller decode of it."""
+    photo_size: Size
+    """Of the photo itself, as stored: a raw photo has more pixels than the preview in it."""
     box: tuple[float, float, float, float]
     """The part of `picture` that is the whole photo (the decoder rounds odd sizes up)."""
     orientation: int
@@ -57,7 +62,7 @@ def decode(path: Path, *, max_edge_px: int, max_pixels: int) -> Decoded:
     Args:
         path: the file; its name does not count.
         max_edge_px: what the longest edge is needed for; the decoder may leave out pixels beyond that.
-        max_pixels: refuse pictures whose header announces more.
+        max_pixels: refuse pictures whose header announces more (of JPEGs, 4 times as many).
 
     Raises:
         ImagingError: one of the permanent ones.
@@ -66,18 +71,26 @@ def decode(path: Path, *, max_edge_px: int, max_pixels: int) -> Decoded:
     _prepare()
     with path.open("rb") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of oddities that are no concern of anyone's
-        media_type = formats.sniff(file.read(formats.HEAD_BYTES))
-        orientation = _orientation(file, media_type)
+        media_type = formats.identify(file)
         limits = (max_edge_px, max_pixels)
-        try:
-            return _load(file, media_type, orientation, *limits)
-        except ImagingError:
-            raise
-        except Exception as error:
-            # any kind of exception can come out of a decoder that is fed broken bytes
-            if "memory" in str(error).lower():
-                raise MemoryError(str(error)) from error
-            return _load_rest(file, media_type, orientation, *limits, reason=error)
+        if media_type not in formats.RAW:
+            return _decode(file, media_type, _orientation(file, media_type), *limits)
+        photo = raw.find(file, media_type)
+        decoded = _decode(photo.preview, "image/jpeg", photo.orientation, *limits)
+        notes = decoded.warnings or ((TRUNCATED,) if photo.is_cut else ())
+        return replace(decoded, photo_size=photo.size, warnings=notes)
+
+
+def _decode(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int, max_pixels: int) -> Decoded:
+    try:
+        return _load(file, media_type, orientation, max_edge_px, max_pixels)
+    except ImagingError:
+        raise
+    except Exception as error:
+        # any kind of exception can come out of a decoder that is fed broken bytes
+        if "memory" in str(error).lower():
+            raise MemoryError(str(error)) from error
+        return _load_rest(file, media_type, orientation, max_edge_px, max_pixels, reason=error)
 
 
 @functools.cache
@@ -91,15 +104,17 @@ def _orientation(file: BinaryIO, media_type: str) -> int:
     # Pillow turns a TIFF itself; a HEIF container's own rotation, where there is one, counts alone
     if media_type == "image/tiff" or (media_type in _ISO and isobmff.turns_picture(file)):
         return 1
-    return tiff.orientation(exif_block.find(file, media_type))
+    block = exif_block.find(file, media_type)
+    return tiff.orientation(block) if block else xmp.orientation(exif_block.find_xmp(file, media_type))
 
 
 def _load(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int, max_pixels: int) -> Decoded:
     file.seek(0)
     with Image.open(file, formats=_PLUGINS[media_type]) as picture:
         size = picture.size
-        if size[0] * size[1] > max_pixels:
-            raise TooManyPixels(f"the picture has {size[0]} x {size[1]} pixels; the limit is {max_pixels:,}")
+        limit = max_pixels * (_JPEG_LIMIT if _is_sequential(file, media_type) else 1)
+        if size[0] * size[1] > limit:
+            raise TooManyPixels(f"the picture has {size[0]} x {size[1]} pixels; the limit is {limit:,}")
         box = None
         if media_type == "image/jpeg":
             _, box = picture.draft(picture.mode, fit(size, max_edge_px)) or (None, None)
@@ -109,7 +124,15 @@ def _load(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int, m
         if media_type in _ISO | {"image/tiff"}:
             size = picture.size  # known, or turned, only now
         icc = picture.info.get("icc_profile")
-        return Decoded(picture.copy(), size, box or (0, 0, *size), orientation, icc)
+        return Decoded(picture.copy(), size, size, box or (0, 0, *size), orientation, icc)
+
+
+def _is_sequential(file: BinaryIO, media_type: str) -> bool:
+    """Tell whether a file is a JPEG whose decoder holds no more than the rows it is at."""
+    if media_type != "image/jpeg":
+        return False
+    frame = jpeg.frame(file)
+    return frame is not None and frame[0] in jpeg.SEQUENTIAL
 
 
 def _load_rest(

@@ -10,7 +10,7 @@ from datetime import datetime
 from imaging.exif_raw import Json, number, text
 from imaging.exif_tags import Tags
 
-_EXPOSURE_PROGRAMS = {
+EXPOSURE_PROGRAMS = {
     1: "manual",
     2: "normal",
     3: "aperture priority",
@@ -20,7 +20,7 @@ _EXPOSURE_PROGRAMS = {
     7: "portrait",
     8: "landscape",
 }
-_METERING_MODES = {
+METERING_MODES = {
     1: "average",
     2: "center-weighted",
     3: "spot",
@@ -29,7 +29,7 @@ _METERING_MODES = {
     6: "partial",
     255: "other",
 }
-_WHITE_BALANCES = {0: "auto", 1: "manual"}
+WHITE_BALANCES = {0: "auto", 1: "manual"}
 _DATE_TAGS = (
     ("DateTimeOriginal", "SubSecTimeOriginal", "OffsetTimeOriginal"),
     ("DateTimeDigitized", "SubSecTimeDigitized", "OffsetTimeDigitized"),
@@ -60,9 +60,9 @@ def normalise(tags: Tags) -> dict[str, Json]:
         "f_number": _positive(tags, "FNumber"),
         "iso": _iso(tags),
         "exposure_bias_ev": _number(tags, "ExposureBiasValue"),
-        "exposure_program": _named(tags, "ExposureProgram", _EXPOSURE_PROGRAMS),
-        "metering_mode": _named(tags, "MeteringMode", _METERING_MODES),
-        "white_balance": _named(tags, "WhiteBalance", _WHITE_BALANCES),
+        "exposure_program": _named(tags, "ExposureProgram", EXPOSURE_PROGRAMS),
+        "metering_mode": _named(tags, "MeteringMode", METERING_MODES),
+        "white_balance": _named(tags, "WhiteBalance", WHITE_BALANCES),
         "flash_fired": _flash_fired(tags),
         "focal_length_mm": _positive(tags, "FocalLength"),
         "focal_length_35mm_mm": _positive(tags, "FocalLengthIn35mmFilm"),

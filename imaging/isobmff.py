@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 _MAX_META_BYTES = 16 << 20
+_MAX_EXTENTS = 1000
 
 
 class _Reader:
@@ -65,13 +66,13 @@ def _meta(file: BinaryIO) -> dict[bytes, bytes]:
     return {}
 
 
-def exif_item(file: BinaryIO, *, max_bytes: int) -> bytes | None:
-    """Read the EXIF item: a 4-byte offset, what it spans, then the block; None without one."""
+def item(file: BinaryIO, kind: bytes, *, max_bytes: int) -> bytes | None:
+    """Read the first item of a type, such as Exif (a 4-byte offset, what it spans, the block) or mime."""
     meta = _meta(file)
     try:
-        item = next((id_ for id_, kind in _item_types(meta.get(b"iinf", b"")) if kind == b"Exif"), None)
+        wanted = next((id_ for id_, found in _item_types(meta.get(b"iinf", b"")) if found == kind), None)
         for id_, method, extents in _item_places(meta.get(b"iloc", b"")):
-            if id_ == item:
+            if id_ == wanted:
                 return _read_extents(file, extents, meta.get(b"idat") if method == 1 else None, max_bytes)
     except struct.error:
         pass
@@ -139,7 +140,7 @@ def _read_extents(
     file: BinaryIO, extents: list[tuple[int, int]], idat: bytes | None, max_bytes: int
 ) -> bytes:
     parts: list[bytes] = []
-    for offset, length in extents:
+    for offset, length in extents[:_MAX_EXTENTS]:
         length = min(length, max_bytes - sum(map(len, parts)))
         if idat is not None:
             parts.append(idat[offset : offset + length])
@@ -147,3 +148,20 @@ def _read_extents(
             file.seek(offset)
             parts.append(file.read(length))
     return b"".join(parts)
+
+
+_CANON = bytes.fromhex("85c0b687820f11e08111f4ce462b6a48")
+
+
+def canon_blocks(file: BinaryIO) -> dict[bytes, bytes]:
+    """Read the TIFF structures of a Canon CR3: CMT1 is the main directory, CMT2 is EXIF's, CMT4 is GPS'.
+
+    Canon publishes no description; they lie in the first `uuid` box of `moov`.
+    """
+    for kind, start, end in top_boxes(file):
+        if kind == b"moov":
+            file.seek(start)
+            inner = _boxes(file.read(min(end - start, _MAX_META_BYTES)))
+            uuids = (data[16:] for name, data in inner if name == b"uuid" and data.startswith(_CANON))
+            return dict(_boxes(next(uuids, b"")))
+    return {}

@@ -244,9 +244,9 @@ def test_a_hostile_block_is_given_up_within_a_second(tmp_path: Path) -> None:
     many = [(0x1000 + number, RATIONAL, [Fraction(1, 3)] * 999) for number in range(8)]
     entry = exif(many)[10:22]
     block = b"II*\0\x08\0\0\0" + (5000).to_bytes(2, "little") + entry * 5000
-    started = time.monotonic()
+    started = time.process_time()
     read(tmp_path / "photo", jpeg_with([b"Exif\0\0" + block.ljust(65_000, b"\1")]))
-    assert time.monotonic() - started < 4
+    assert time.process_time() - started < 2
 
 
 def test_any_bytes_in_the_block_give_a_result(tmp_path: Path) -> None:

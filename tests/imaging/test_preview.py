@@ -276,10 +276,20 @@ def test_the_pixel_limit_counts_before_anything_is_decoded(tmp_path: Path) -> No
 
 
 def test_a_picture_at_the_limit_is_rendered_and_one_above_is_not(tmp_path: Path) -> None:
-    path = save(tmp_path / "photo", four_corners(), "JPEG")
+    path = save(tmp_path / "photo", four_corners(), "PNG")
     assert render(path, max_pixels=600 * 400).width == 600
     with pytest.raises(TooManyPixels):
         render(path, max_pixels=600 * 400 - 1)
+
+
+def test_a_jpeg_may_have_four_times_as_many_pixels_unless_it_is_progressive(tmp_path: Path) -> None:
+    path = save(tmp_path / "photo", four_corners(), "JPEG")
+    assert render(path, max_pixels=300 * 200).width == 600
+    with pytest.raises(TooManyPixels):
+        render(path, max_pixels=300 * 200 - 1)
+    save(path, four_corners(), "JPEG", progressive=True)
+    with pytest.raises(TooManyPixels):
+        render(path, max_pixels=300 * 200)
 
 
 @pytest.mark.parametrize(
