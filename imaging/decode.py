@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pillow_heif
-from PIL import Image, ImageFile
+from PIL import Image, ImageFile, PngImagePlugin
 
 from imaging import exif_block, formats, isobmff, jpeg, raw, tiff, truncation, xmp
 from imaging.errors import CorruptImage, ImagingError, TooManyPixels, TruncatedImage
@@ -98,6 +98,8 @@ def _prepare() -> None:
     """Set the decoders up, once a process."""
     pillow_heif.register_heif_opener(thumbnails=False, depth_images=False, aux_images=False)
     Image.MAX_IMAGE_PIXELS = None  # ours is checked instead
+    # texts and profiles longer than Pillow's 1 MB do occur; the files are no worse for it
+    PngImagePlugin.MAX_TEXT_CHUNK, PngImagePlugin.MAX_TEXT_MEMORY = 16 << 20, 64 << 20
 
 
 def _orientation(file: BinaryIO, media_type: str) -> int:
@@ -120,7 +122,12 @@ def _load(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int, m
             _, box = picture.draft(picture.mode, fit(size, max_edge_px)) or (None, None)
         if media_type == "image/avif" and isobmff.turns_picture(file):
             orientation = picture.getexif().get(tiff.ORIENTATION, 1)
-        picture.load()
+        try:
+            picture.load()
+        except OSError:
+            if not (ImageFile.LOAD_TRUNCATED_IMAGES and media_type == "image/tiff"):
+                raise
+            picture.load()  # Pillow keeps the strips that libtiff decoded before it failed
         if media_type in _ISO | {"image/tiff"}:
             size = picture.size  # known, or turned, only now
         icc = picture.info.get("icc_profile")
@@ -149,7 +156,9 @@ def _load_rest(
             raise TruncatedImage("the file ends too early to show anything of its picture") from error
         raise CorruptImage("the picture is damaged beyond use") from error
     if truncation.readable_part(file, media_type, decoded.picture) < _WORTH_SHOWING:
-        raise TruncatedImage("the file ends within the first tenth of its picture") from reason
+        if is_cut:
+            raise TruncatedImage("the file ends within the first tenth of its picture") from reason
+        raise CorruptImage("the picture is damaged from its beginning on") from reason
     return replace(decoded, warnings=(TRUNCATED if is_cut else DAMAGED,))
 
 

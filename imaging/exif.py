@@ -50,7 +50,10 @@ def read_exif(path: Path) -> Metadata:
 
 def _tags(file: BinaryIO, media_type: str) -> exif_tags.Tags:
     if media_type == "image/tiff" or media_type in formats.TIFF_RAW:
-        return exif_tags.read(file)
+        tags = exif_tags.read(file)
+        # Panasonic keeps some in the JPEG inside only, such as the ISO
+        inside = exif_tags.read(io.BytesIO(exif_block.find(file, media_type) or b""))
+        return inside | tags
     if media_type == "image/x-canon-cr3":
         blocks = isobmff.canon_blocks(file)
         found = [

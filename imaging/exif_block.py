@@ -69,6 +69,9 @@ def _candidates(file: BinaryIO, media_type: str) -> Iterator[bytes]:
             yield item[4:]
         case "image/x-canon-cr3":
             yield isobmff.canon_blocks(file).get(b"CMT1", b"")
+        case "image/x-panasonic-rw2":
+            preview = next(tiff.directories(file), {}).get(tiff.PANASONIC_JPEG, ())
+            yield from _in_jpeg(io.BytesIO(bytes(preview)))
         case "image/x-fuji-raf":
             file.seek(formats.RAF_JPEG)
             start, length = struct.unpack(">2I", file.read(8).ljust(8, b"\0"))

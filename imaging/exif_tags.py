@@ -17,8 +17,7 @@ Tags = dict[str, IfdTag]
 """Tags by exifread's names, such as "Image Make", "EXIF ISOSpeedRatings", "GPS GPSLatitude"."""
 
 _IPTC, _PHOTOSHOP, _ICC, _MAKER_NOTE, _DNG_PRIVATE = 0x83BB, 0x8649, 0x8773, 0x927C, 0xC634
-_PANASONIC_JPEG = 0x002E
-_BLOBS = {tiff.XMP, _IPTC, _PHOTOSHOP, _ICC, _MAKER_NOTE, _DNG_PRIVATE, _PANASONIC_JPEG}
+_BLOBS = {tiff.XMP, _IPTC, _PHOTOSHOP, _ICC, _MAKER_NOTE, _DNG_PRIVATE, tiff.PANASONIC_JPEG}
 # real files take 4 % of this; using it up takes under a second
 _BUDGET_BYTES = 8 << 20
 _COST_OF_A_READ = 64

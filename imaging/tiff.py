@@ -5,6 +5,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
+PANASONIC_JPEG = 0x002E
 SUBFILE_TYPE = 0x00FE
 WIDTH, HEIGHT = 0x0100, 0x0101
 COMPRESSION = 0x0103
@@ -98,8 +99,15 @@ def orientation(block: bytes | None) -> int:
 
 
 def data_end(file: BinaryIO) -> int:
-    """Say where the last piece of picture data ends, in bytes, as the directories announce it."""
+    """Say where the last piece of picture data ends, in bytes, as the directories announce it.
+
+    A file too short for its first directory ends where that begins.
+    """
+    file.seek(0)
+    head = file.read(8)
     ends = [0]
+    if is_tiff(head) and len(head) == 8:
+        ends += struct.unpack_from("<I" if head[:2] == b"II" else ">I", head, 4)
     for ifd in directories(file):
         for offsets, sizes in ((STRIP_OFFSETS, STRIP_BYTES), (TILE_OFFSETS, TILE_BYTES)):
             pieces = zip(ifd.get(offsets, ()), ifd.get(sizes, ()), strict=False)

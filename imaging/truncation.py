@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from PIL import Image, ImageChops
 
-from imaging import isobmff, jpeg
+from imaging import isobmff, jpeg, tiff
 
 _TAIL_BYTES = 1024
 
@@ -37,6 +37,8 @@ def is_cut(file: BinaryIO, media_type: str, reason: Exception) -> bool:
             boxes = list(isobmff.top_boxes(file))
             # a type that is no word comes of broken lengths, not of a missing end
             return bool(boxes) and boxes[-1][0].isalnum() and boxes[-1][2] > size_bytes
+        case "image/tiff":
+            return tiff.data_end(file) > size_bytes
     return "truncated" in str(reason).lower() or isinstance(reason, EOFError)
 
 

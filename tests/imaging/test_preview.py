@@ -19,6 +19,7 @@ from tests.imaging.pictures import (
     noise,
     png_header,
     save,
+    striped_tiff,
     webp_with,
 )
 
@@ -331,6 +332,24 @@ def test_a_file_cut_in_its_first_tenth_is_refused(
     data = encoded(picture, kind, **options)
     with pytest.raises(TruncatedImage):
         rendered(tmp_path / "photo", data[: len(data) * percent // 100])
+
+
+def test_of_a_tiff_cut_late_the_strips_that_are_there_are_shown(tmp_path: Path) -> None:
+    picture = noise(600, 400)
+    picture.paste((250, 250, 250), (0, 0, 600, 40))
+    for data in (encoded(picture, "TIFF"), striped_tiff(picture)):
+        rendering = rendered(tmp_path / "photo", data[: len(data) * 6 // 10])
+        assert rendering.warnings == ("truncated",)
+        assert_close(at(shown(rendering), 0.5, 0.02), (250, 250, 250), 10)
+    data = striped_tiff(noise(600, 400))
+    with pytest.raises(TruncatedImage):
+        rendered(tmp_path / "photo", data[: len(data) // 20])
+
+
+def test_a_tiff_cut_before_its_directory_is_truncated(tmp_path: Path) -> None:
+    data = encoded(noise(600, 400), "TIFF", compression="tiff_lzw")  # written before its directory
+    with pytest.raises(TruncatedImage):
+        rendered(tmp_path / "photo", data[: len(data) * 6 // 10])
 
 
 def test_broken_data_inside_a_whole_file_costs_a_warning_only(tmp_path: Path) -> None:
