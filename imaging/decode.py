@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pillow_heif
-from PIL import Image, ImageFile, PngImagePlugin
+from PIL import Image, ImageChops, ImageFile, PngImagePlugin
 
-from imaging import exif_block, formats, isobmff, jpeg, raw, tiff, truncation, xmp
+from imaging import cicp, exif_block, formats, isobmff, jpeg, png, raw, tiff, truncation, xmp
 from imaging.errors import CorruptImage, ImagingError, TooManyPixels, TruncatedImage
 from imaging.resize import Size, fit
 
@@ -35,6 +35,8 @@ _ISO = {"image/heic", "image/heif", "image/avif"}
 _JPEG_LIMIT = 4
 """How many times `max_pixels` a JPEG may have: its decoder leaves out all but every eighth pixel and row of a
 picture so large. A progressive one, whose coefficients are all held at once, gets no more than others."""
+# encoders write 10 or so; each costs a pass over the whole picture
+_MAX_SCANS = 200
 # a picture of which less than this part can be read is not worth showing
 _WORTH_SHOWING = 0.1
 
@@ -111,10 +113,11 @@ def _orientation(file: BinaryIO, media_type: str) -> int:
 
 
 def _load(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int, max_pixels: int) -> Decoded:
+    frame = _checked_frame(file, media_type)
     file.seek(0)
     with Image.open(file, formats=_PLUGINS[media_type]) as picture:
         size = picture.size
-        limit = max_pixels * (_JPEG_LIMIT if _is_sequential(file, media_type) else 1)
+        limit = max_pixels * (_JPEG_LIMIT if frame in jpeg.SEQUENTIAL else 1)
         if size[0] * size[1] > limit:
             raise TooManyPixels(f"the picture has {size[0]} x {size[1]} pixels; the limit is {limit:,}")
         box = None
@@ -130,16 +133,47 @@ def _load(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int, m
             picture.load()  # Pillow keeps the strips that libtiff decoded before it failed
         if media_type in _ISO | {"image/tiff"}:
             size = picture.size  # known, or turned, only now
+        if picture.mode == "CMYK" and media_type == "image/jpeg" and "adobe" not in picture.info:
+            picture.im = ImageChops.invert(
+                picture
+            ).im  # Pillow takes every one to be inverted, as Adobe's are
         icc = picture.info.get("icc_profile")
+        if media_type == "image/png" or not icc:
+            icc = _profile(file, media_type) or icc
         return Decoded(picture.copy(), size, size, box or (0, 0, *size), orientation, icc)
 
 
-def _is_sequential(file: BinaryIO, media_type: str) -> bool:
-    """Tell whether a file is a JPEG whose decoder holds no more than the rows it is at."""
+def _profile(file: BinaryIO, media_type: str) -> bytes | None:
+    """Make a profile of what a file says by numbers: in a PNG it counts more than a profile, else less."""
+    numbers = None
+    if media_type == "image/png":
+        numbers = png.colour_numbers(file)
+    elif media_type in _ISO:
+        numbers = isobmff.colour_numbers(file)
+    return cicp.profile(*numbers) if numbers else None
+
+
+def _checked_frame(file: BinaryIO, media_type: str) -> int | None:
+    """Refuse structures that no real picture has and that decoders take minutes for.
+
+    Returns:
+        Of a JPEG, the marker of its frame header.
+    """
+    if media_type == "image/tiff":
+        pieces = next(tiff.directories(file), {})
+        if (
+            max(len(pieces.get(tag, ())) for tag in (tiff.STRIP_OFFSETS, tiff.TILE_OFFSETS))
+            >= tiff.MAX_VALUES
+        ):
+            raise CorruptImage("the picture is cut into more pieces than any real one")
     if media_type != "image/jpeg":
-        return False
+        return None
     frame = jpeg.frame(file)
-    return frame is not None and frame[0] in jpeg.SEQUENTIAL
+    if frame is None:
+        raise ValueError("no frame header that the decoder reads")
+    if frame[0] == jpeg.PROGRESSIVE and jpeg.scans(file) > _MAX_SCANS:
+        raise CorruptImage("the picture is given in more scans than any real one")
+    return frame[0]
 
 
 def _load_rest(

@@ -81,16 +81,28 @@ def item(file: BinaryIO, kind: bytes, *, max_bytes: int) -> bytes | None:
 
 def turns_picture(file: BinaryIO) -> bool:
     """Tell whether the primary picture carries a rotation or mirror property."""
+    return any(kind in (b"irot", b"imir") for kind, _ in _primary_properties(file))
+
+
+def colour_numbers(file: BinaryIO) -> tuple[int, int] | None:
+    """Read primaries and transfer of the primary picture as in ITU-T H.273; None where it has none."""
+    for kind, data in _primary_properties(file):
+        if kind == b"colr" and data[:4] == b"nclx" and len(data) >= 8:
+            return int.from_bytes(data[4:6], "big"), int.from_bytes(data[6:8], "big")
+    return None
+
+
+def _primary_properties(file: BinaryIO) -> list[tuple[bytes, bytes]]:
     meta = _meta(file)
-    properties = dict(_boxes(meta.get(b"iprp", b"")))
-    kinds = [kind for kind, _ in _boxes(properties.get(b"ipco", b""))]
+    boxes = dict(_boxes(meta.get(b"iprp", b"")))
+    properties = list(_boxes(boxes.get(b"ipco", b"")))
     try:
         primary = _Reader(meta.get(b"pitm", b""))
         version, _ = primary.full_box()
-        wanted = _associations(properties.get(b"ipma", b""), primary.take(4 if version else 2))
+        wanted = _associations(boxes.get(b"ipma", b""), primary.take(4 if version else 2))
     except struct.error:
-        return False
-    return any(kinds[index - 1] in (b"irot", b"imir") for index in wanted if 0 < index <= len(kinds))
+        return []
+    return [properties[index - 1] for index in wanted if 0 < index <= len(properties)]
 
 
 def _item_types(iinf: bytes) -> Iterator[tuple[int, bytes]]:

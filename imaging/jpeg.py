@@ -16,19 +16,20 @@ _FRAMES = {*SEQUENTIAL, PROGRESSIVE, 0xCA}
 _MAX_STEPS = 10_000
 
 
-def segments(file: BinaryIO, start: int = 0) -> Iterator[tuple[int, int, int]]:
+def segments(file: BinaryIO, start: int = 0, max_steps: int = _MAX_STEPS) -> Iterator[tuple[int, int, int]]:
     """Walk the segments up to the first scan, which comes last.
 
     Args:
         file: any file.
         start: where in it the JPEG begins.
+        max_steps: after how many segments and fill bytes to give up.
 
     Yields:
         The marker's second byte, where in the file the segment's content starts, and its length in bytes. The
         file may be moved between two of them. Ends without a scan where the file does, or where it is broken.
     """
     at = start + 2
-    for _ in range(_MAX_STEPS):
+    for _ in range(max_steps):
         file.seek(at)
         head = file.read(4)
         if len(head) < 4 or head[0] != 0xFF:
@@ -36,7 +37,7 @@ def segments(file: BinaryIO, start: int = 0) -> Iterator[tuple[int, int, int]]:
         marker, length = head[1], int.from_bytes(head[2:], "big")
         if marker == 0xFF:
             at += 1
-        elif marker == 0x01 or 0xD0 <= marker <= 0xD8:
+        elif marker in (0x00, 0x01) or 0xD0 <= marker <= 0xD8:
             at += 2
         elif length < 2:
             return
@@ -47,9 +48,9 @@ def segments(file: BinaryIO, start: int = 0) -> Iterator[tuple[int, int, int]]:
             at += 2 + length
 
 
-def frame(file: BinaryIO, start: int = 0) -> tuple[int, int, int] | None:
+def frame(file: BinaryIO, start: int = 0, max_steps: int = _MAX_STEPS) -> tuple[int, int, int] | None:
     """Read the frame header of a JPEG: its marker, width and height; None without one that decoders read."""
-    for marker, at, length in segments(file, start):
+    for marker, at, length in segments(file, start, max_steps):
         if marker in _FRAMES and length >= 6:
             file.seek(at)
             header = file.read(6)
@@ -60,3 +61,9 @@ def frame(file: BinaryIO, start: int = 0) -> tuple[int, int, int] | None:
                 return marker, width, height
             return None
     return None
+
+
+def scans(file: BinaryIO) -> int:
+    """Count the scans of a JPEG, and those of a thumbnail in it."""
+    file.seek(0)
+    return sum(block.count(bytes((0xFF, SCAN))) for block in iter(lambda: file.read(1 << 20), b""))

@@ -5,6 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO
 
+COLOUR_NUMBERS = b"cICP"
 EXIF, TEXT, COMPRESSED_TEXT, UNICODE_TEXT = b"eXIf", b"tEXt", b"zTXt", b"iTXt"
 _MAX_CHUNKS = 100_000
 _MAX_BYTES = 1 << 20
@@ -24,6 +25,18 @@ def chunks(file: BinaryIO) -> Iterator[tuple[bytes, int, int]]:
         length = int.from_bytes(header[:4], "big")
         yield header[4:], at + 8, length
         at += 12 + length
+
+
+def colour_numbers(file: BinaryIO) -> tuple[int, int] | None:
+    """Read primaries and transfer as in ITU-T H.273 (PNG 3, 11.3.2.6); None where the file doesn't say."""
+    for name, start, length in chunks(file):
+        if name == COLOUR_NUMBERS and length == 4:
+            file.seek(start)
+            numbers = file.read(2)
+            return (numbers[0], numbers[1]) if len(numbers) == 2 else None
+        if name == b"IDAT":  # it has to stand before
+            return None
+    return None
 
 
 def texts(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:

@@ -16,7 +16,8 @@ from imaging.resize import Size
 
 _MIN_EDGE_PX = 512
 """A preview whose longest edge is under this is a thumbnail, which shows too little of a photo."""
-_MAX_CANDIDATES = 4096
+# sensor data can look like the beginning of a JPEG; a real one has its frame header after some 20 segments
+_MAX_CANDIDATES, _MAX_STEPS = 4096, 100
 # a preview within this part of the sensor's size is the whole photo, less the sensor's border
 _BORDER = 0.05
 _SENSOR_TOP, _SENSOR_LEFT, _SENSOR_BOTTOM, _SENSOR_RIGHT = 4, 5, 6, 7
@@ -93,7 +94,7 @@ def _jpegs(file: BinaryIO) -> Iterator[tuple[int, int, int]]:
             at = data.find(jpeg.START, at + 1)
             if at < 0:
                 return
-            frame = jpeg.frame(file, at)
+            frame = jpeg.frame(file, at, _MAX_STEPS)
             if frame:
                 yield at, frame[1], frame[2]
 

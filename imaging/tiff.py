@@ -31,7 +31,7 @@ _RATIONAL = 5
 _ELSEWHERE = 0xFFFFFFFF
 _MAX_IFDS = 32
 _MAX_ENTRIES = 1000
-_MAX_VALUES = 1 << 16
+MAX_VALUES = 1 << 16
 """Of one tag; a picture of 4 gigapixels in tiles of 256 x 256 has that many."""
 
 
@@ -83,7 +83,7 @@ def _values(file: BinaryIO, order: str, kind: int, count: int, field: bytes) -> 
     one = struct.calcsize(f"{order}{_LETTERS[kind]}")
     if count * one > 4:
         file.seek(*struct.unpack(f"{order}I", field))
-        field = file.read(min(count, _MAX_VALUES) * one)
+        field = file.read(min(count, MAX_VALUES) * one)
     there = min(count, len(field) // one)
     numbers = struct.unpack_from(f"{order}{there * _LETTERS[kind]}", field)
     if kind != _RATIONAL:

@@ -108,21 +108,21 @@ def webp_with(chunks: Mapping[bytes, bytes], picture: Image.Image | None = None)
     return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
 
 
+def chunk(name: bytes, content: bytes) -> bytes:
+    """A chunk of a PNG."""
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+def png_of(width: int, height: int, *, depth: int, colour_type: int, rows: list[bytes]) -> bytes:
+    """A PNG of rows as they are stored."""
+    header = struct.pack(">IIBBBBB", width, height, depth, colour_type, 0, 0, 0)
+    data = zlib.compress(b"".join(b"\0" + row for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
 def png_header(width: int, height: int) -> bytes:
     """A PNG that announces a size and holds next to nothing."""
-
-    def chunk(name: bytes, content: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
-        )
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(b"\0"))
-        + chunk(b"IEND", b"")
-    )
+    return png_of(width, height, depth=8, colour_type=2, rows=[b""])
 
 
 def striped_tiff(picture: Image.Image, rows_per_strip: int = 40) -> bytes:

@@ -1,0 +1,1 @@
+"""Benchmarks: they print; no test asserts on their figures."""
