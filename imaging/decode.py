@@ -11,7 +11,7 @@ from typing import BinaryIO
 import pillow_heif
 from PIL import Image, ImageChops, ImageFile, PngImagePlugin
 
-from imaging import cicp, exif_block, formats, isobmff, jpeg, png, raw, tiff, truncation, xmp
+from imaging import cicp, exif_block, formats, isobmff, limits, png, raw, tiff, truncation, xmp
 from imaging.errors import CorruptImage, ImagingError, TooManyPixels, TruncatedImage
 from imaging.resize import Size, fit
 
@@ -32,11 +32,6 @@ _PLUGINS = {
     "image/avif": ["AVIF"],
 }
 _ISO = {"image/heic", "image/heif", "image/avif"}
-_JPEG_LIMIT = 4
-"""How many times `max_pixels` a JPEG may have: its decoder leaves out all but every eighth pixel and row of a
-picture so large. A progressive one, whose coefficients are all held at once, gets no more than others."""
-# encoders write 10 or so; each costs a pass over the whole picture
-_MAX_SCANS = 200
 # a picture of which less than this part can be read is not worth showing
 _WORTH_SHOWING = 0.1
 
@@ -74,11 +69,10 @@ def decode(path: Path, *, max_edge_px: int, max_pixels: int) -> Decoded:
     with path.open("rb") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns of oddities that are no concern of anyone's
         media_type = formats.identify(file)
-        limits = (max_edge_px, max_pixels)
         if media_type not in formats.RAW:
-            return _decode(file, media_type, _orientation(file, media_type), *limits)
+            return _decode(file, media_type, _orientation(file, media_type), max_edge_px, max_pixels)
         photo = raw.find(file, media_type)
-        decoded = _decode(photo.preview, "image/jpeg", photo.orientation, *limits)
+        decoded = _decode(photo.preview, "image/jpeg", photo.orientation, max_edge_px, max_pixels)
         notes = decoded.warnings or ((TRUNCATED,) if photo.is_cut else ())
         return replace(decoded, photo_size=photo.size, warnings=notes)
 
@@ -113,11 +107,10 @@ def _orientation(file: BinaryIO, media_type: str) -> int:
 
 
 def _load(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int, max_pixels: int) -> Decoded:
-    frame = _checked_frame(file, media_type)
+    limit = limits.pixel_limit(file, media_type, max_pixels)
     file.seek(0)
     with Image.open(file, formats=_PLUGINS[media_type]) as picture:
         size = picture.size
-        limit = max_pixels * (_JPEG_LIMIT if frame in jpeg.SEQUENTIAL else 1)
         if size[0] * size[1] > limit:
             raise TooManyPixels(f"the picture has {size[0]} x {size[1]} pixels; the limit is {limit:,}")
         box = None
@@ -151,29 +144,6 @@ def _profile(file: BinaryIO, media_type: str) -> bytes | None:
     elif media_type in _ISO:
         numbers = isobmff.colour_numbers(file)
     return cicp.profile(*numbers) if numbers else None
-
-
-def _checked_frame(file: BinaryIO, media_type: str) -> int | None:
-    """Refuse structures that no real picture has and that decoders take minutes for.
-
-    Returns:
-        Of a JPEG, the marker of its frame header.
-    """
-    if media_type == "image/tiff":
-        pieces = next(tiff.directories(file), {})
-        if (
-            max(len(pieces.get(tag, ())) for tag in (tiff.STRIP_OFFSETS, tiff.TILE_OFFSETS))
-            >= tiff.MAX_VALUES
-        ):
-            raise CorruptImage("the picture is cut into more pieces than any real one")
-    if media_type != "image/jpeg":
-        return None
-    frame = jpeg.frame(file)
-    if frame is None:
-        raise ValueError("no frame header that the decoder reads")
-    if frame[0] == jpeg.PROGRESSIVE and jpeg.scans(file) > _MAX_SCANS:
-        raise CorruptImage("the picture is given in more scans than any real one")
-    return frame[0]
 
 
 def _load_rest(

@@ -7,7 +7,7 @@ import math
 import re
 from datetime import datetime
 
-from imaging.exif_raw import Json, number, text
+from imaging.exif_raw import Json, number, text, windows_text
 from imaging.exif_tags import Tags
 
 EXPOSURE_PROGRAMS = {
@@ -51,9 +51,9 @@ def normalise(tags: Tags) -> dict[str, Json]:
         "lens_make": _text(tags, "LensMake"),
         "lens": _text(tags, "LensModel"),
         "software": _text(tags, "Software"),
-        "artist": _text(tags, "Artist"),
+        "artist": _text(tags, "Artist") or _windows_text(tags, "XPAuthor"),
         "copyright": _text(tags, "Copyright"),
-        "description": _text(tags, "ImageDescription"),
+        "description": _text(tags, "ImageDescription") or _windows_text(tags, "XPTitle"),
         "taken_at": taken_at,
         "taken_at_offset": offset,
         "exposure_time_s": _positive(tags, "ExposureTime"),
@@ -84,6 +84,10 @@ def _values(tags: Tags, name: str) -> list[object]:
 
 def _text(tags: Tags, name: str) -> str | None:
     return next((text(value) for value in _values(tags, name)), None)
+
+
+def _windows_text(tags: Tags, name: str) -> str | None:
+    return windows_text(_values(tags, name))
 
 
 def _number(tags: Tags, name: str) -> int | float | None:

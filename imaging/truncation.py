@@ -8,6 +8,8 @@ from PIL import Image, ImageChops
 from imaging import isobmff, jpeg, tiff
 
 _TAIL_BYTES = 1024
+# far beyond any HEIC, and well within a decoder's memory
+_MAX_FILLED_BYTES = 256 << 20
 
 
 def is_cut(file: BinaryIO, media_type: str, reason: Exception) -> bool:
@@ -25,7 +27,7 @@ def is_cut(file: BinaryIO, media_type: str, reason: Exception) -> bool:
         case "image/jpeg":
             return jpeg.END not in tail or not _reaches_a_scan(file)
         case "image/bmp":
-            return _announced_bmp_bytes(file) > size_bytes
+            return _announced_bmp_bytes(file, media_type) > size_bytes
         case "image/png":
             return b"IEND" not in tail
         case "image/gif":
@@ -45,19 +47,24 @@ def is_cut(file: BinaryIO, media_type: str, reason: Exception) -> bool:
 def closed(file: BinaryIO, media_type: str) -> BinaryIO:
     """Give a cut file the end that lets its decoder show what is there.
 
-    Without an end marker libjpeg gives nothing at all of a progressive JPEG.
+    Without an end marker libjpeg gives nothing at all of a progressive JPEG, and libheif nothing of a file
+    whose boxes reach beyond its end; of one filled up it gives the tiles that are whole.
     """
-    if media_type != "image/jpeg":
-        return file
-    file.seek(0)
-    return io.BytesIO(file.read() + jpeg.END)
+    if media_type == "image/jpeg":
+        file.seek(0)
+        return io.BytesIO(file.read() + jpeg.END)
+    size_bytes, announced_bytes = file.seek(0, 2), _announced_iso_bytes(file, media_type)
+    if size_bytes < announced_bytes <= min(10 * size_bytes, _MAX_FILLED_BYTES):
+        file.seek(0)
+        return io.BytesIO(file.read().ljust(announced_bytes, b"\0"))
+    return file
 
 
 def readable_part(file: BinaryIO, media_type: str, picture: Image.Image) -> float:
     """Estimate, from 0 to 1, how much of a cut file's picture could be decoded."""
-    if media_type == "image/bmp":
-        announced_bytes = _announced_bmp_bytes(file)
-        return file.seek(0, 2) / max(1, announced_bytes)
+    announced_bytes = max(_announced_bmp_bytes(file, media_type), _announced_iso_bytes(file, media_type))
+    if announced_bytes:
+        return file.seek(0, 2) / announced_bytes
     if media_type == "image/jpeg" and _is_cut_in_coarse_scans(file):
         return 0.0
     if media_type == "image/gif" or picture.info.get("interlace"):
@@ -65,9 +72,14 @@ def readable_part(file: BinaryIO, media_type: str, picture: Image.Image) -> floa
     return _decoded_rows(_difference_to_rest(picture), rows_at_once=16 if media_type == "image/jpeg" else 1)
 
 
-def _announced_bmp_bytes(file: BinaryIO) -> int:
+def _announced_bmp_bytes(file: BinaryIO, media_type: str) -> int:
     file.seek(2)
-    return int.from_bytes(file.read(4), "little")
+    return int.from_bytes(file.read(4), "little") if media_type == "image/bmp" else 0
+
+
+def _announced_iso_bytes(file: BinaryIO, media_type: str) -> int:
+    is_iso = media_type in ("image/heic", "image/heif", "image/avif")
+    return max((end for _, _, end in isobmff.top_boxes(file)), default=0) if is_iso else 0
 
 
 def _difference_to_rest(picture: Image.Image) -> Image.Image:

@@ -232,6 +232,16 @@ def test_raw_tags_are_json_that_postgresql_takes(tmp_path: Path) -> None:
     assert area == [*range(64), "…"]
 
 
+def test_the_texts_of_windows_explorer_are_read(tmp_path: Path) -> None:
+    title, author = ("Ferien in Zürich".encode("utf-16-le") + b"\0\0", "Eva".encode("utf-16-le"))
+    entries: list[Entry] = [(0x9C9B, 1, list(title)), (0x9C9D, 1, list(author))]
+    metadata = read(tmp_path / "photo", jpeg_with([b"Exif\0\0" + exif(entries)]))
+    assert (metadata.fields["description"], metadata.fields["artist"]) == ("Ferien in Zürich", "Eva")
+    assert metadata.raw["Image XPTitle"] == "Ferien in Zürich"
+    both = exif([*entries, (0x13B, ASCII, "Ada")])
+    assert read(tmp_path / "photo", jpeg_with([b"Exif\0\0" + both])).fields["artist"] == "Ada"
+
+
 def test_a_broken_tag_costs_no_other(tmp_path: Path) -> None:
     # a GPS directory that points nowhere, and a type that doesn't exist
     block = exif([(0x10F, ASCII, "Acme"), (0x8825, LONG, 4_000_000_000), (0x9999, 99, 7)], [TAKEN])
