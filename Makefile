@@ -5,6 +5,7 @@
 #   make test       the tests, with their coverage   (ARGS="tests/imaging -k exif" for some of them)
 #   make test-slow  those that take minutes
 #   make lint       style, types, import directions
+#   make bench-tasks  what the task layer does a second, and how soon it mends (ARGS="--json FILE")
 #   make bench-imaging  how right and how fast previews and metadata are  (ARGS="--json FILE")
 #   make lock       write the locks anew             (ARGS=--upgrade for newer versions)
 
@@ -13,7 +14,7 @@ BIN := .venv/bin
 TIED := $(if $(shell command -v setpriv),setpriv --pdeathsig TERM)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run dev test test-slow lint lock bench-imaging
+.PHONY: run dev test test-slow lint lock bench-tasks bench-imaging
 .DEFAULT_GOAL := run
 
 run: .venv/.local
@@ -73,3 +74,6 @@ endif
 	fi; \
 	$$python -m venv --clear .venv
 	@touch $@
+
+bench-tasks: .venv/.dev
+	$(BIN)/python -m bench.tasks $(ARGS)

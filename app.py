@@ -67,7 +67,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         app.wsgi_app, monitoring.wsgi_app, settings.monitoring_port
     )
     app.extensions["safelight.presence"] = Presence(
-        client, registry, role="api", interval_s=settings.heartbeat_s
+        client, registry, role="api", host=settings.monitoring_host, interval_s=settings.heartbeat_s
     )
     upkeep = Upkeep(database, store, submitter)
     dead_letters = DeadLetters(database, PhotoStates(photo_metrics))

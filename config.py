@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
+from urllib.parse import urlsplit
 
 MIB = 1024 * 1024
 
@@ -22,8 +23,8 @@ class Settings:
     `monitoring_port` is the port + 1 unless it is set.
     """
 
-    database_url: str
-    redis_url: str
+    database_url: str = field(repr=False)  # a password may be in it
+    redis_url: str = field(repr=False)
     storage_url: str
     host: str = "127.0.0.1"
     port: int = 8000
@@ -38,7 +39,6 @@ class Settings:
     heartbeat_s: float = 5.0
     relay_s: float = 1.0
     scan_s: float = 5.0
-    shutdown_grace_s: float = 30.0
     retention_s: float = 7 * 86_400.0
     worker_slots: int = 2
     decoder_memory_bytes: int = 4096 * MIB
@@ -56,23 +56,28 @@ class Settings:
         environment = os.environ if environment is None else environment
         values: dict[str, Any] = {}
         problems: list[str] = []
-        for field in fields(cls):
-            name = f"SAFELIGHT_{field.name.upper()}"
+        for each in fields(cls):
+            name = f"SAFELIGHT_{each.name.upper()}"
             text = environment.get(name, "").strip()
             if not text:
-                if field.name in _REQUIRED:
-                    problems.append(f"{name} is not set ({_REQUIRED[field.name]})")
+                if each.name in _REQUIRED:
+                    problems.append(f"{name} is not set ({_REQUIRED[each.name]})")
                 continue
+            shown = name if each.name in _SECRET else f"{name}={text!r}"
             try:
-                values[field.name] = _PARSERS[str(field.type)](text)
-                if problem := _problem(field.name, values[field.name]):
-                    problems.append(f"{name}={text!r}: {problem}")
+                values[each.name] = _PARSERS[str(each.type)](text)
             except ValueError:
-                problems.append(f"{name}={text!r} is not {_KINDS[str(field.type)]}")
+                problems.append(f"{shown} is not {_KINDS[str(each.type)]}")
+                continue
+            if problem := _problem(each.name, values[each.name]):
+                problems.append(f"{shown}: {problem}")
         values.setdefault("monitoring_port", values.get("port", cls.port) + 1)
         if problems:
             raise ConfigError("; ".join(problems))
-        return cls(**values)
+        settings = cls(**values)
+        if problems := _contradictions(settings):
+            raise ConfigError("; ".join(problems))
+        return settings
 
 
 _REQUIRED = {
@@ -80,6 +85,7 @@ _REQUIRED = {
     "redis_url": "redis://host:6379/0",
     "storage_url": "file:///folder or s3://bucket/prefix",
 }
+_SECRET = ("database_url", "redis_url")
 _PARSERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
 _KINDS = {"int": "a whole number", "float": "a number"}
 _SCHEMES = {
@@ -92,6 +98,8 @@ _SCHEMES = {
 def _problem(name: str, value: Any) -> str | None:
     if name in _SCHEMES and not value.startswith(_SCHEMES[name]):
         return f"must start with {' or '.join(_SCHEMES[name])}"
+    if name in _SCHEMES and not _has_sound_port(value):
+        return "its port isn't a number"
     if name == "log_format" and value not in ("json", "text"):
         return "must be json or text"
     if name in ("port", "monitoring_port") and not 0 < value < 65_536:
@@ -99,3 +107,23 @@ def _problem(name: str, value: Any) -> str | None:
     if isinstance(value, int | float) and not 0 < value < float("inf"):
         return "must be above 0"
     return None
+
+
+def _has_sound_port(url: str) -> bool:
+    try:
+        urlsplit(url).port  # noqa: B018 - reading it checks it
+    except ValueError:
+        return False
+    return True
+
+
+def _contradictions(settings: Settings) -> list[str]:
+    """What no setting gets wrong alone."""
+    problems = []
+    if settings.monitoring_port == settings.port:
+        problems.append("SAFELIGHT_MONITORING_PORT must be another port than SAFELIGHT_PORT")
+    if settings.monitoring_port > 65_535:
+        problems.append("SAFELIGHT_MONITORING_PORT must be set where SAFELIGHT_PORT is 65535")
+    if settings.heartbeat_s > settings.lease_s / 2:
+        problems.append("SAFELIGHT_HEARTBEAT_S must be at most half of SAFELIGHT_LEASE_S")
+    return problems

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from config import Settings
+from observability import logs
 
 _settings = Settings.from_environment()
 
@@ -19,6 +20,13 @@ graceful_timeout = 8
 keepalive = 5
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn's heartbeat file
 control_socket_disable = True
+# gunicorn's own lines look like all others.
+logconfig_dict = {
+    "formatters": {"own": {"()": type(logs.formatter(_settings.log_format))}},
+    "handlers": {"own": {"class": "logging.StreamHandler", "formatter": "own"}},
+    "root": {"level": "INFO", "handlers": ["own"]},
+    "loggers": {"gunicorn.error": {"level": "INFO", "propagate": True}},
+}
 
 
 def post_worker_init(worker: Any) -> None:

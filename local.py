@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
+
+from sqlalchemy.exc import OperationalError
 
 from api.keys import Keys
 from config import ConfigError, Settings
@@ -24,6 +24,7 @@ from embedded.crashes import Crashes
 from embedded.errors import EmbeddedError
 from embedded.postgres import Postgres
 from embedded.postgres_programs import find_programs
+from embedded.stopping import Stopped, ignore_signals, stop_on_signals
 from embedded.supervisor import Supervisor
 from embedded.supervisor_config import Program
 from embedded.valkey import Valkey, find_program
@@ -33,11 +34,6 @@ DATABASE = "safelight"
 _GRACE_S = 8  # of the 10 s after which the API and the worker are killed
 _SERVERS_S = 300.0  # PostgreSQL may have to recover, Valkey to load
 _READY_S = 60.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-class Stopped(BaseException):
-    """A signal asked us to stop."""
 
 
 @dataclass(frozen=True)
@@ -49,30 +45,37 @@ class Stack:
     settings: Settings
     postgres: Postgres | None
     valkey: Valkey | None
+    reload: bool
 
     def programs(self) -> list[Program]:
         """The processes to supervise; the servers (stage 1) outlive those that use them (stage 2)."""
         python = sys.executable
         worker = ["--processes", "1", "--threads", str(self.settings.worker_slots)]
-        worker += ["--worker-shutdown-timeout", str(_GRACE_S * 1000)]
+        worker += ["--worker-shutdown-timeout", str(_GRACE_S * 1000), "--worker-fork-timeout", "5000"]
         tied = processes.tied("TERM")
-        api = [*tied, python, "-m", "gunicorn", "app:create_app()"]
+        api = [*tied, python, "-m", "gunicorn", "app:create_app()", *(["--reload"] if self.reload else [])]
         programs = [
             Program("api", api, stage=2),
             Program("worker", [*tied, python, "-m", "dramatiq", "actors", *worker], stage=2),
         ]
         if self.postgres:
-            programs.append(
-                Program("postgres", self.postgres.command(), stage=1, stop_signal="INT", stop_s=3)
-            )
+            command = self.postgres.command()
+            programs.append(Program("postgres", command, stage=1, stop_signal="INT", stop_s=3))
         if self.valkey:
             programs.append(Program("valkey", self.valkey.command(), stage=1, stop_s=3))
         return programs
 
 
 def prepare(settings: Settings, home: Path) -> None:
-    """Bring the database up to date and make sure that there is an admin key."""
-    upgrade(settings.database_url)
+    """Bring the database up to date and make sure that there is an admin key.
+
+    Raises:
+        EmbeddedError: the database doesn't answer.
+    """
+    try:
+        upgrade(settings.database_url)
+    except OperationalError as error:
+        raise EmbeddedError(f"the database (SAFELIGHT_DATABASE_URL) doesn't answer: {error.orig}") from error
     key_file = home / "admin.key"
     keys = Keys(Database(settings.database_url))
     if not key_file.exists() or keys.authenticate(key_file.read_text().strip()) is None:
@@ -84,8 +87,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reload", action="store_true", help="reload the API and the worker on change")
     arguments = parser.parse_args()
-    for signum in _SIGNALS:
-        signal.signal(signum, _stop)
+    stop_on_signals()
     home = Path(os.environ.get("SAFELIGHT_HOME") or "var").resolve()
     try:
         with homes.locked(home):
@@ -94,14 +96,14 @@ def main() -> int:
         say("Stopped.")
         return 0
     except (EmbeddedError, ConfigError) as error:
-        print(f"Safelight can't run: {error}", file=sys.stderr)
+        print(f"Safelight stopped: {error}", file=sys.stderr)
     return 1
 
 
 def run(home: Path, reload: bool) -> None:
     """Start everything in its order, then watch over it; whatever ends that, all of it is stopped."""
     supervisor.end_leftovers(home / "supervisor")
-    stack = plan(home)
+    stack = plan(home, reload)
     for server in (stack.postgres, stack.valkey):
         if server:
             server.prepare()
@@ -113,12 +115,12 @@ def run(home: Path, reload: bool) -> None:
         say(f"Data, logs and admin.key are in {home}. Ctrl-C stops it.")
         watch(supervised, reload)
     finally:
-        _ignore_signals()  # a second Ctrl-C must not keep us from stopping the rest
+        ignore_signals()  # a second Ctrl-C must not keep us from stopping the rest
         say("Stopping ...")
         supervised.stop()
 
 
-def plan(home: Path) -> Stack:
+def plan(home: Path, reload: bool) -> Stack:
     """Settle settings, servers and ports; nothing is started yet.
 
     Raises:
@@ -126,7 +128,6 @@ def plan(home: Path) -> Stack:
         EmbeddedError: a server's program is missing, or a port is taken.
     """
     environment = {**os.environ, "SAFELIGHT_HOME": str(home)}
-    environment.setdefault("SAFELIGHT_SHUTDOWN_GRACE_S", str(_GRACE_S))
     postgres = valkey = None
     if not environment.get("SAFELIGHT_DATABASE_URL"):
         postgres = Postgres(home / "postgres", find_programs(home / "postgres" / "data"), server_account())
@@ -139,9 +140,12 @@ def plan(home: Path) -> Stack:
         environment["SAFELIGHT_STORAGE_URL"] = (home / "store").as_uri()
     port = Settings.from_environment(environment).port
     environment["SAFELIGHT_PORT"] = str(ports.wanted_port("SAFELIGHT_PORT", port))
-    environment["SAFELIGHT_MONITORING_PORT"] = str(_monitoring_port(environment, port))
+    if not environment.get("SAFELIGHT_MONITORING_PORT"):
+        environment["SAFELIGHT_MONITORING_PORT"] = str(ports.port_near(port + 1))
+    settings = Settings.from_environment(environment)
+    ports.wanted_port("SAFELIGHT_MONITORING_PORT", settings.monitoring_port)
     homes.write_environment(home / "env", environment)
-    return Stack(home, environment, Settings.from_environment(environment), postgres, valkey)
+    return Stack(home, environment, settings, postgres, valkey, reload)
 
 
 def start(stack: Stack, supervised: Supervisor) -> None:
@@ -158,13 +162,15 @@ def start(stack: Stack, supervised: Supervisor) -> None:
         stack.postgres.create_database(DATABASE)
     prepare(stack.settings, stack.home)
     supervised.start("api", "worker")
-    supervised.until(
-        lambda: ports.answers(stack.settings.port, "/readyz"), "api", "worker", timeout_s=_READY_S
-    )
+    port = stack.settings.port
+    supervised.until(lambda: ports.answers(port, "/readyz"), "api", "worker", timeout_s=_READY_S)
 
 
 def watch(supervised: Supervisor, reload: bool) -> None:
-    """Tell of crashes, and reload on change, for as long as supervisord lives."""
+    """Tell of crashes, and restart the worker on change, for as long as supervisord lives.
+
+    Dramatiq's own reload would lose the virtual environment. gunicorn's is good: the API has that.
+    """
     crashes = Crashes(supervised)
     changes = None
     if reload:
@@ -176,9 +182,8 @@ def watch(supervised: Supervisor, reload: bool) -> None:
         for line in crashes.look():
             say(line)
         if changes and changes.take():
-            say("Sources changed: reloading.")
-            supervised.signal("api", "HUP")
-            supervised.signal("worker", "HUP")
+            say("Sources changed: restarting the worker.")
+            crashes.restart("worker")
     raise EmbeddedError("supervisord ended")
 
 
@@ -186,23 +191,6 @@ def say(line: str) -> None:
     """Print a line, if anyone is there still (the terminal may be gone)."""
     with suppress(OSError):
         print(line, flush=True)
-
-
-def _monitoring_port(environment: dict[str, str], port: int) -> int:
-    name = "SAFELIGHT_MONITORING_PORT"
-    if environment.get(name):
-        return ports.wanted_port(name, Settings.from_environment(environment).monitoring_port)
-    return port + 1 if port < 65_535 and ports.port_free(port + 1) else ports.any_free_port()
-
-
-def _stop(signum: int, frame: FrameType | None) -> None:
-    _ignore_signals()
-    raise Stopped
-
-
-def _ignore_signals() -> None:
-    for signum in _SIGNALS:
-        signal.signal(signum, signal.SIG_IGN)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import dramatiq
 from prometheus_client import CollectorRegistry
 
-from actors import exif, preview
 from actors.beside import Beside
 from actors.retry import RetryTasks
 from actors.rooms import Rooms
@@ -57,7 +58,12 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
     rooms = Rooms(work, Results(database, store, photo_metrics), sandbox, settings.max_pixels)
 
     presence = Presence(
-        client, registry, role="worker", slots=settings.worker_slots, interval_s=settings.heartbeat_s
+        client,
+        registry,
+        role="worker",
+        slots=settings.worker_slots,
+        host=settings.monitoring_host,
+        interval_s=settings.heartbeat_s,
     )
     broker.add_middleware(RetryTasks(work))
     broker.add_middleware(
@@ -72,7 +78,7 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
             sweep=Upkeep(database, store, submitter).sweep,
         )
     )
-    for actor in (preview, exif):
-        actor.declare(broker, rooms)
+    for kind in KINDS:
+        import_module(f"actors.{kind}").declare(broker, rooms)
     dramatiq.set_broker(broker)
     return broker

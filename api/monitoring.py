@@ -6,13 +6,16 @@ a header or an address: behind a proxy everyone looks like loopback.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from flask import Flask, Response, jsonify
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, ServiceUnavailable
+
+logger = logging.getLogger(__name__)
 
 Wsgi = Callable[[dict[str, Any], Any], Iterable[bytes]]
 
@@ -32,7 +35,11 @@ def build(pipeline: CollectorRegistry, targets: Callable[[], list[dict[str, obje
 
     @app.get("/internal/targets")
     def list_targets() -> Response:
-        return jsonify(targets())
+        try:
+            return jsonify(targets())
+        except Exception as error:  # an empty list would have Prometheus forget them all
+            logger.warning("targets can't be read: %s", error)
+            raise ServiceUnavailable from error
 
     @app.errorhandler(HTTPException)
     def plain(error: HTTPException) -> Response:

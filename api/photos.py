@@ -9,13 +9,14 @@ from flask import Response, request, url_for
 from flask.views import MethodView
 from flask_smorest import Blueprint
 
+from api.attachment import attachment
 from api.auth import current_key, requires
 from api.paging import cursor_of, position_of
 from api.rooms import rooms
-from api.schemas import ExifSchema, ListArguments, PhotoSchema, PhotosSchema
+from api.schemas import ExifSchema, ListArguments, PhotoSchema, PhotosSchema, version_of
 from api.upload import received
 from api.waiting import wait_asked, wait_while
-from photos.views import PhotoView
+from photos.photo import PhotoView
 
 blueprint = Blueprint(
     "photos", __name__, url_prefix="/v1/photos", description="Photos and what is made of them"
@@ -97,7 +98,7 @@ class Preview(MethodView):
         preview, data = rooms().views.preview(photo_id, size, owner=current_key().owner)
         response = Response(data, content_type=preview.media_type)
         response.set_etag(preview.sha256)
-        current = preview.sha256.startswith(request.args.get("v") or "-")
+        current = request.args.get("v") == version_of(preview)
         response.headers["Cache-Control"] = _FOREVER if current else "private, no-cache"
         response.make_conditional(request)
         return response
@@ -127,7 +128,7 @@ class Original(MethodView):
         photo, chunks = rooms().views.original(photo_id, owner=current_key().owner)
         response = Response(chunks, content_type=photo.media_type)
         response.content_length = photo.size_bytes
-        response.headers.set("Content-Disposition", "attachment", filename=photo.filename or str(photo.id))
+        response.headers["Content-Disposition"] = attachment(photo.filename or str(photo.id))
         response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
         response.headers["Cache-Control"] = "private, no-cache"
         response.set_etag(photo.sha256)

@@ -10,7 +10,7 @@ from flask import url_for
 from marshmallow import fields, validate
 
 from db.tables import PHOTO_STATES
-from photos.views import PhotoView, PreviewView
+from photos.photo import PhotoView, PreviewView
 
 
 class ErrorSchema(ma.Schema):
@@ -100,5 +100,10 @@ class ListArguments(ma.Schema):
     state = fields.String(load_default=None, validate=validate.OneOf(PHOTO_STATES))
 
 
+def version_of(preview: PreviewView) -> str:
+    """What stands in `?v=` of a preview's URL, and changes with its bytes."""
+    return preview.sha256[:16]
+
+
 def _url(photo: PhotoView, preview: PreviewView) -> str:
-    return url_for("photos.Preview", photo_id=photo.id, size=preview.size, v=preview.sha256[:16])
+    return url_for("photos.Preview", photo_id=photo.id, size=preview.size, v=version_of(preview))

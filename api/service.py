@@ -10,8 +10,8 @@ from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
 from api import errors, health, photos
+from api.body import linger
 from api.rooms import Rooms
-from api.upload import discard_rest
 from observability.logs import logging_with
 from observability.metrics import HttpMetrics
 
@@ -56,8 +56,8 @@ def _measure(app: Flask, metrics: HttpMetrics) -> None:
 
     @app.after_request
     def answer(response: Response) -> Response:
-        if response.status_code >= 400 and request.method in ("POST", "PUT", "PATCH"):
-            discard_rest(request)
+        if response.status_code >= 400:
+            linger(request, response)
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["X-Request-ID"] = g.request_id
         route = request.url_rule.rule if request.url_rule else "unmatched"

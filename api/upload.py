@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, cast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from itertools import chain
 
 from flask import Request
-from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import RequestEntityTooLarge
-from werkzeug.formparser import FormDataParser
 from werkzeug.http import parse_options_header
+from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
+from api.body import Body
 from api.errors import Problem
-from photos.errors import UploadTooLarge
 from photos.intake import Intake, Upload
 
 FIELD = "file"
 _CHUNK_BYTES = 256 * 1024
+_PART_CHUNK_BYTES = 64 * 1024
+# What the decoder may hold: a chunk, what it kept of the one before, and a part's head.
+_DECODER_BYTES = 4 * _PART_CHUNK_BYTES
 # A multipart body is larger than its file by its headers and its other fields.
 _MULTIPART_EXTRA_BYTES = 1024 * 1024
 _MAX_PARTS = 50
-_MAX_FIELD_BYTES = 64 * 1024
-_DISCARD_S = 2.0
+
+Begin = Callable[[], Upload]
 
 
 @contextmanager
@@ -37,54 +38,70 @@ def received(request: Request, intake: Intake, *, max_bytes: int) -> Iterator[tu
     """
     uploads: list[Upload] = []
 
-    def begin(*_: Any, **__: Any) -> Upload:
+    def begin() -> Upload:
         uploads.append(intake.upload())
         return uploads[-1]
 
-    request.max_content_length = max_bytes + _MULTIPART_EXTRA_BYTES
     try:
         if request.mimetype == "multipart/form-data":
-            yield _multipart(request, begin)
+            body = Body(request, max_bytes=max_bytes + _MULTIPART_EXTRA_BYTES)
+            yield _multipart(body, request.mimetype_params.get("boundary", ""), begin)
         else:
-            yield _raw(request, begin)
-    except RequestEntityTooLarge as error:
-        raise UploadTooLarge(f"the file is larger than {max_bytes:,} bytes") from error
+            yield _raw(Body(request, max_bytes=max_bytes), begin), _filename(request)
     finally:
         for upload in uploads:
             upload.abort()
 
 
-def discard_rest(request: Request) -> None:
-    """Read what a refused client still sends, for a moment, so that it gets to read the answer."""
-    request.max_content_length = None
-    deadline_s = time.monotonic() + _DISCARD_S
-    try:
-        while request.stream.read(_CHUNK_BYTES) and time.monotonic() < deadline_s:
-            pass
-    except Exception:  # noqa: BLE001 - the answer is settled; the client may be gone
-        return
+def _multipart(body: Body, boundary: str, begin: Begin) -> tuple[Upload, str | None]:
+    """The part named `file`, whether or not it has a file name; all other parts are passed over."""
+    if not boundary:
+        raise Problem(400, "malformed-multipart", "the multipart body's boundary isn't given")
+    upload: Upload | None = None
+    filename: str | None = None
+    into: Upload | None = None
+    for event in _events(body, boundary):
+        if isinstance(event, Data):
+            if into is not None:
+                into.write(event.data)
+            continue
+        into = None
+        if event.name == FIELD:
+            if upload is not None:
+                raise Problem(400, "one-file-expected", f"there is more than one part named '{FIELD}'")
+            into = upload = begin()
+            filename = event.filename if isinstance(event, File) else None
+    if upload is None:
+        raise Problem(400, "one-file-expected", f"send one part named '{FIELD}'; there is none")
+    return upload, filename
 
 
-def _multipart(request: Request, begin: Any) -> tuple[Upload, str | None]:
-    parser = FormDataParser(
-        stream_factory=begin, max_form_memory_size=_MAX_FIELD_BYTES, max_form_parts=_MAX_PARTS, silent=False
-    )
+def _events(body: Body, boundary: str) -> Iterator[File | Field | Data]:
+    """The form's parts: the head of each, then its data, piece by piece."""
     try:
-        _, _, files = parser.parse(
-            request.stream, request.mimetype, request.content_length, request.mimetype_params
-        )
+        decoder = MultipartDecoder(boundary.encode("ascii"), _DECODER_BYTES, max_parts=_MAX_PARTS)
+        for chunk in chain(body.chunks(_PART_CHUNK_BYTES), [None]):
+            decoder.receive_data(chunk)
+            while not isinstance(event := decoder.next_event(), NeedData | Epilogue):
+                if isinstance(event, File | Field | Data):
+                    yield event
     except ValueError as error:
         raise Problem(400, "malformed-multipart", f"the multipart body is malformed: {error}") from error
-    given: list[FileStorage] = files.getlist(FIELD)
-    if len(given) != 1:
-        found = f"{len(given)} of them" if given else "none"
-        raise Problem(400, "one-file-expected", f"send one file part named '{FIELD}'; there is {found}")
-    return cast(Upload, given[0].stream), given[0].filename
+    except RequestEntityTooLarge as error:
+        detail = f"over {_MAX_PARTS} parts, or over {_DECODER_BYTES:,} bytes around them"
+        raise Problem(400, "malformed-multipart", f"the multipart body has {detail}") from error
 
 
-def _raw(request: Request, begin: Any) -> tuple[Upload, str | None]:
-    upload: Upload = begin()
-    while chunk := request.stream.read(_CHUNK_BYTES):
+def _raw(body: Body, begin: Begin) -> Upload:
+    upload = begin()
+    for chunk in body.chunks(_CHUNK_BYTES):
         upload.write(chunk)
-    _, options = parse_options_header(request.headers.get("Content-Disposition"))
-    return upload, options.get("filename")
+    return upload
+
+
+def _filename(request: Request) -> str | None:
+    """A raw upload's file name: its Content-Disposition's, in the UTF-8 that clients really send."""
+    value = request.headers.get("Content-Disposition", "")
+    with suppress(UnicodeError):
+        value = value.encode("latin-1").decode()
+    return parse_options_header(value)[1].get("filename")

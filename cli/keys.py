@@ -17,7 +17,10 @@ def commands(keys: Keys) -> AppGroup:
     @click.option("--scope", "scopes", multiple=True, required=True, type=click.Choice(SCOPES))
     def create(owner: str, scopes: tuple[str, ...]) -> None:
         """Make a key and print it, this once."""
-        click.echo(keys.create(owner, scopes))
+        try:
+            click.echo(keys.create(owner, scopes))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
 
     @group.command("list")
     def list_keys() -> None:

@@ -16,6 +16,13 @@ logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 3
 POOL_TIMEOUT_S = 5
+# A server that vanished without a word (a host gone, a route cut) is noticed within this, not in hours.
+_SILENCE = {
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
 
 
 class DatabaseAway(Exception):
@@ -74,6 +81,7 @@ class Database:
             pool_use_lifo=True,
             connect_args={
                 "connect_timeout": CONNECT_TIMEOUT_S,
+                **_SILENCE,
                 "application_name": application_name,
                 "options": "-c timezone=UTC",
             },

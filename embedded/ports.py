@@ -19,12 +19,17 @@ def port_free(port: int) -> bool:
     return False
 
 
+def port_near(port: int) -> int:
+    """That port of 127.0.0.1 if nothing listens on it now, else any that is free."""
+    return port if port < 65_536 and port_free(port) else any_free_port()
+
+
 def any_free_port() -> int:
     """A port of 127.0.0.1 that nothing listens on now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+        free: int = probe.getsockname()[1]
+        return free
 
 
 def wanted_port(setting: str, port: int) -> int:

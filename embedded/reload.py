@@ -8,7 +8,7 @@ from pathlib import Path
 from watchdog.events import FileSystemEvent, PatternMatchingEventHandler
 from watchdog.observers import Observer
 
-_SOURCES = ["*.py", "*.html"]
+_SOURCES = ["**/*.py", "**/*.html"]
 _NOT_SOURCES = {"var", "tests", "bench", "docs", "build", "node_modules"}
 
 

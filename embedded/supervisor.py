@@ -65,12 +65,13 @@ class Supervisor:
         self._logs.mkdir(parents=True, exist_ok=True)
         config = self._folder / "supervisord.conf"
         programs = list(self._programs.values())
-        config.write_text(configuration(self._socket, self._folder, self._logs, programs))
+        text = configuration(self._socket, self._folder, working_folder, programs)
+        config.write_text(text, encoding="utf-8")
         # Of a session of its own, so that Ctrl-C reaches us alone and everything is stopped in order.
         with self._errors.open("wb") as errors:
             self._daemon = subprocess.Popen(
                 [*processes.tied("TERM"), sys.executable, "-P", "-m", _DAEMON, "-c", str(config)],
-                cwd=working_folder,
+                cwd=self._logs,
                 env={**environment, _MARK: _url(self._socket)},
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
@@ -84,12 +85,13 @@ class Supervisor:
         """Start programs; those that run already are left alone."""
         for name in names:
             if self.state(name).name in ("STOPPED", "EXITED", "FATAL"):
-                self._rpc().startProcess(self._full(name), False)
+                self._call("startProcess", self._full(name), False)
 
-    def signal(self, name: str, signal_name: str) -> None:
-        """Send a signal, `HUP`, to a program's process; if there is none, nothing is done."""
-        if self.state(name).name in ("RUNNING", "STARTING"):
-            self._rpc().signalProcess(self._full(name), signal_name)
+    def restart(self, name: str) -> None:
+        """Stop a program, which takes its `stop_s` at most, and start it."""
+        if self.state(name).name in ("STARTING", "RUNNING", "BACKOFF"):
+            self._call("stopProcess", self._full(name))
+        self.start(name)
 
     def state(self, name: str) -> ProcessState:
         """What a program does now."""
@@ -101,10 +103,7 @@ class Supervisor:
         Raises:
             EmbeddedError: supervisord isn't there any more.
         """
-        try:
-            found = cast(list[dict[str, Any]], self._rpc().getAllProcessInfo())
-        except (OSError, http.client.HTTPException) as error:
-            raise EmbeddedError(f"supervisord ended.\n{self._errors.read_text()}") from error
+        found = cast(list[dict[str, Any]], self._call("getAllProcessInfo"))
         return {each["name"]: ProcessState(each["statename"], each["pid"]) for each in found}
 
     def until(self, ready: Callable[[], bool], *names: str, timeout_s: float) -> None:
@@ -169,9 +168,13 @@ class Supervisor:
             return False
         return True
 
-    def _rpc(self) -> Any:
+    def _call(self, method: str, *arguments: object) -> Any:
         transport = SupervisorTransport(None, None, serverurl=_url(self._socket))
-        return xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport).supervisor
+        try:
+            with xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport) as proxy:
+                return getattr(proxy.supervisor, method)(*arguments)
+        except (OSError, http.client.HTTPException) as error:
+            raise EmbeddedError(f"supervisord ended. {self._errors.read_text()}".strip()) from error
 
 
 def _socket(folder: Path) -> Path:

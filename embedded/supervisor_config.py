@@ -33,16 +33,19 @@ class Program:
         return f"stage{self.stage}"
 
 
-def configuration(socket: Path, folder: Path, logs: Path, programs: Sequence[Program]) -> str:
-    """The text of `supervisord.conf`. Nothing in it starts by itself."""
+def configuration(socket: Path, folder: Path, working_folder: Path, programs: Sequence[Program]) -> str:
+    """The text of `supervisord.conf`. Nothing in it starts by itself.
+
+    Log files are named relative to supervisord's own working folder, `<program>.log`: supervisord expands
+    their paths twice, and others once, so that no way of writing a percent sign would suit both.
+    """
     sections: dict[str, dict[str, object]] = {
         "unix_http_server": {"file": socket, "chmod": "0700"},
         "supervisord": {
-            "logfile": logs / "supervisord.log",
+            "logfile": "supervisord.log",
             "logfile_maxbytes": "5MB",
             "logfile_backups": 1,
             "pidfile": folder / "supervisord.pid",
-            "childlogdir": logs,
             "nodaemon": "true",
             "silent": "true",
             # without it, supervisord warns that it runs as root
@@ -53,7 +56,7 @@ def configuration(socket: Path, folder: Path, logs: Path, programs: Sequence[Pro
         },
     }
     for program in programs:
-        sections[f"program:{program.name}"] = _program(program, logs)
+        sections[f"program:{program.name}"] = _program(program, working_folder)
     by_stage = attrgetter("stage")
     for stage, members in groupby(sorted(programs, key=by_stage), key=by_stage):
         sections[f"group:stage{stage}"] = {
@@ -63,9 +66,10 @@ def configuration(socket: Path, folder: Path, logs: Path, programs: Sequence[Pro
     return "\n".join(_section(name, values) for name, values in sections.items())
 
 
-def _program(program: Program, logs: Path) -> dict[str, object]:
+def _program(program: Program, working_folder: Path) -> dict[str, object]:
     return {
         "command": shlex.join(program.command),
+        "directory": working_folder,
         "autostart": "false",
         # One that ends within 5 s is tried again after 1 and 2 s, then it is FATAL. At the first start that
         # is the end; later whoever watches starts it anew, so pauses stay short however long it takes.
@@ -76,7 +80,7 @@ def _program(program: Program, logs: Path) -> dict[str, object]:
         "stopwaitsecs": program.stop_s,
         "killasgroup": "true",
         "redirect_stderr": "true",
-        "stdout_logfile": logs / f"{program.name}.log",
+        "stdout_logfile": f"{program.name}.log",
         "stdout_logfile_maxbytes": "10MB",
         "stdout_logfile_backups": 3,
     }

@@ -59,10 +59,16 @@ class TextFormatter(logging.Formatter):
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
+def formatter(log_format: str) -> logging.Formatter:
+    """The formatter that the setting `log_format` names."""
+    return JsonFormatter() if log_format == "json" else TextFormatter()
+
+
 def configure(log_format: str, *, level: int = logging.INFO) -> None:
     """Send everything that is logged to standard error as `json` or `text`, replacing what was set up."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if log_format == "json" else TextFormatter())
+    handler.setFormatter(formatter(log_format))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    logging.getLogger("alembic.runtime.plugins").setLevel(logging.WARNING)

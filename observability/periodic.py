@@ -30,7 +30,8 @@ class Periodic:
     def stop(self, timeout_s: float = 5.0) -> None:
         """Let the call under way finish, within `timeout_s`, and make no more."""
         self._stopped.set()
-        self._thread.join(timeout_s)
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
 
     def _run(self) -> None:
         while not self._stopped.is_set():

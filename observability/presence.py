@@ -6,7 +6,9 @@ import contextlib
 import json
 import os
 import socket
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
+from threading import Thread
+from wsgiref.simple_server import WSGIServer
 
 import redis
 from prometheus_client import CollectorRegistry, start_http_server
@@ -39,7 +41,8 @@ class Presence:
     Make it before a fork if you like, but start it after.
 
     Args:
-        host: the address that Prometheus reaches this process at.
+        host: the address to listen on, at which Prometheus reaches this process; for 0.0.0.0 that is
+            its host name (a container's, say).
         interval_s: how often it is announced; a process that died vanishes after three intervals.
     """
 
@@ -54,30 +57,43 @@ class Presence:
         interval_s: float,
     ) -> None:
         self._client = client
-        self._registry = registry
+        self.registry = registry
         self._role = role
         self._slots = slots
         self._host = host
         self._interval_s = interval_s
-        self._periodic: Periodic | None = None
+        self._server: tuple[WSGIServer, Thread] | None = None
+        self._periodic = Periodic("presence", self.announce, interval_s=interval_s)
 
     def start(self) -> None:
         """Serve the metrics, and announce this process from now on."""
-        server, _ = start_http_server(0, addr=self._host, registry=self._registry)
-        target = f"{self._host}:{server.server_port}"
-        value = json.dumps(asdict(Process(process_name(), self._role, target, self._slots)))
-        key, ttl_ms = f"{_KEY}{process_name()}", int(self._interval_s * _TTL_FACTOR * 1000)
-        self._periodic = Periodic(
-            "presence", lambda: self._client.set(key, value, px=ttl_ms), interval_s=self._interval_s
-        )
+        self._server = start_http_server(0, addr=self._host, registry=self.registry)
         self._periodic.start()
+
+    def announce(self) -> None:
+        """Say that this process, which serves its metrics, is alive.
+
+        Raises:
+            redis.RedisError
+        """
+        if self._server is not None:
+            host = socket.gethostname() if self._host == "0.0.0.0" else self._host  # noqa: S104 - compared
+            target = f"{host}:{self._server[0].server_port}"
+            value = json.dumps(asdict(Process(process_name(), self._role, target, self._slots)))
+            ttl_ms = int(self._interval_s * _TTL_FACTOR * 1000)
+            self._client.set(f"{_KEY}{process_name()}", value, px=ttl_ms)
 
     def stop(self) -> None:
         """Withdraw: the process is going."""
-        if self._periodic is not None:
-            self._periodic.stop()
-            with contextlib.suppress(redis.RedisError):
-                self._client.delete(f"{_KEY}{process_name()}")
+        if self._server is None:
+            return
+        self._periodic.stop()
+        server, thread = self._server
+        server.shutdown()
+        server.server_close()
+        thread.join()
+        with contextlib.suppress(redis.RedisError):
+            self._client.delete(f"{_KEY}{process_name()}")
 
 
 def process_name() -> str:
@@ -93,7 +109,13 @@ def processes(client: redis.Redis) -> list[Process]:
     """
     keys = list(client.scan_iter(f"{_KEY}*", count=1000))
     values = client.mget(keys) if keys else []
-    return sorted((Process(**json.loads(value)) for value in values if value), key=lambda found: found.name)
+    return sorted((_process(value) for value in values if value), key=lambda found: found.name)
+
+
+def _process(value: bytes | str) -> Process:
+    """One announcement, which may be a newer version's, and say more."""
+    said = json.loads(value)
+    return Process(**{field.name: said[field.name] for field in fields(Process)})
 
 
 def targets(client: redis.Redis) -> list[dict[str, object]]:

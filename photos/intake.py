@@ -16,12 +16,10 @@ from db.tables import photos
 from imaging.formats import HEAD_BYTES, sniff
 from observability.metrics import PhotoMetrics
 from photos.errors import EmptyUpload, UploadTooLarge
+from photos.filenames import tidy
 from photos.kinds import REQUIRED
 from storage.store import Store, StoreAway
-from tasks.states import clean
 from tasks.submit import Submitter
-
-FILENAME_CHARS = 255
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,8 @@ class Accepted:
 class Upload:
     """A file that is being uploaded: written to, it streams to the store and into a hash.
 
-    No more than a few chunks are ever in memory. It is file-like as far as a multipart parser needs
-    (`write`, `seek(0)`, `close`). What is refused is refused as early as its first bytes show it.
+    No more than a few chunks are ever in memory. What is refused is refused as early as its first bytes
+    show it.
     """
 
     def __init__(self, store: Store, *, max_bytes: int) -> None:
@@ -65,13 +63,6 @@ class Upload:
                 self.media_type = sniff(bytes(self._head))
         self._sha256.update(data)
         return self._writer.write(data)
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        """Parsers rewind a file after they have written it; there is nothing to rewind here."""
-        return offset
-
-    def close(self) -> None:
-        """Werkzeug closes uploads at the request's end; the store's writer is closed by `finish`."""
 
     def finish(self) -> bytes:
         """All bytes have come: make the object durable. Returns its SHA-256.
@@ -145,7 +136,7 @@ class Intake:
             "id": uuid4(),
             "owner": owner,
             "state": "processing",
-            "filename": clean(filename, FILENAME_CHARS) if filename else None,
+            "filename": tidy(filename),
             "media_type": upload.media_type,
             "size_bytes": upload.size_bytes,
             "sha256": sha256,

@@ -4,12 +4,14 @@ from imaging.errors import ImagingError
 from tasks.errors import GENERIC_CODES
 from tasks.kinds import Kind
 
-PREVIEW = Kind("preview", time_limit_s=60.0, second_submit="rerun")
-EXIF = Kind("exif", second_submit="rerun")
+_ALL = (
+    PREVIEW := Kind("preview", time_limit_s=60.0, second_submit="rerun"),
+    EXIF := Kind("exif", second_submit="rerun"),
+)
+KINDS = {kind.name: kind for kind in _ALL}
 
 # A photo is ready when the newest task of each of these has completed.
 REQUIRED = (PREVIEW, EXIF)
-KINDS = {kind.name: kind for kind in REQUIRED}
 
 # The closed set of `error.type`: used in the API, in metrics labels and in docs/errors.md.
 ERROR_TYPES = (

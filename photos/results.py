@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sqlalchemy import delete, insert, select, update
 
@@ -64,8 +64,8 @@ class Results:
     ) -> Iterator[list[StoredPreview]]:
         """Previews put into the store for the block to commit; if the task is lost, they go again.
 
-        The keys have the token in them, so no two attempts share one. Where the outcome of the block's
-        commit is unknown the objects stay, and the sweep decides.
+        No two attempts share a key: a token is one task's, and a photo has several tasks in its life.
+        Where the outcome of the block's commit is unknown the objects stay, and the sweep decides.
 
         Raises:
             StoreAway
@@ -80,8 +80,9 @@ class Results:
 
     def _store_previews(self, photo_id: UUID, token: int, rendering: Rendering) -> list[StoredPreview]:
         stored = []
+        attempt = f"{token}-{uuid4().hex[:12]}"
         for preview in rendering.previews:
-            name = f"{photo_id.hex}.{token}.{preview.size}"
+            name = f"{photo_id.hex}.{attempt}.{preview.size}"
             key = f"previews/{photo_id.hex[:2]}/{name}"
             self._store.put(key, preview.data)
             stored.append(

@@ -19,9 +19,9 @@ ORPHAN_AGE_S = 3_600.0
 _BATCH = 500
 
 _UNNAMED = """
-SELECT key FROM unnest(CAST(:keys AS text[])) AS key
-WHERE NOT EXISTS (SELECT FROM photos WHERE original_key = key)
-  AND NOT EXISTS (SELECT FROM previews WHERE previews.key = key)
+SELECT given.key FROM unnest(CAST(:keys AS text[])) AS given (key)
+WHERE NOT EXISTS (SELECT FROM photos WHERE photos.original_key = given.key)
+  AND NOT EXISTS (SELECT FROM previews WHERE previews.key = given.key)
 """
 
 

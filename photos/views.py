@@ -1,63 +1,19 @@
-"""Photos as others see them: frozen views, always for one owner."""
+"""Reading photos, always for one owner."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, select, tuple_
+from sqlalchemy import select, tuple_
 
-from db.session import Database, Transaction
-from db.tables import photos, previews
-from imaging.preview import PREVIEW_SIZES
+from db.session import Database
+from db.tables import photos
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
-from storage.store import Store
-from tasks.views import TaskView, newest
-
-
-@dataclass(frozen=True)
-class PreviewView:
-    """One preview; `sha256` is of its bytes (hex)."""
-
-    size: str
-    width: int
-    height: int
-    media_type: str
-    size_bytes: int
-    sha256: str
-    key: str
-
-
-@dataclass(frozen=True)
-class PhotoView:
-    """One photo as the API shows it; `width` and `height` are those of the upright picture."""
-
-    id: UUID
-    state: str
-    filename: str | None
-    media_type: str
-    size_bytes: int
-    sha256: str
-    width: int | None
-    height: int | None
-    created_at: datetime
-    ready_at: datetime | None
-    warnings: tuple[str, ...]
-    placeholder: bytes | None
-    exif: dict[str, Any] | None
-    previews: tuple[PreviewView, ...]
-    tasks: tuple[TaskView, ...]
-
-
-@dataclass(frozen=True)
-class Page:
-    """Some photos, newest first; `last` is where the next page begins, None if there is none."""
-
-    photos: tuple[PhotoView, ...]
-    last: tuple[datetime, UUID] | None
+from photos.photo import COLUMNS, SIZES, Page, PhotoView, PreviewView, complete
+from storage.store import ObjectMissing, Store
 
 
 class Views:
@@ -70,8 +26,8 @@ class Views:
     def get(self, photo_id: UUID, *, owner: str) -> PhotoView:
         """Raises PhotoNotFound, DatabaseAway."""
         with self._database.transaction() as tx:
-            query = select(*_COLUMNS).where(photos.c.id == photo_id, photos.c.owner == owner)
-            found = _views(tx, tx.execute(query).all())
+            query = select(*COLUMNS).where(photos.c.id == photo_id, photos.c.owner == owner)
+            found = complete(tx, tx.execute(query).all())
         if not found:
             raise PhotoNotFound(f"there is no photo {photo_id}")
         return found[0]
@@ -90,7 +46,7 @@ class Views:
         Raises:
             DatabaseAway
         """
-        query = select(*_COLUMNS).where(photos.c.owner == owner)
+        query = select(*COLUMNS).where(photos.c.owner == owner)
         if state is not None:
             query = query.where(photos.c.state == state)
         if after is not None:
@@ -98,7 +54,7 @@ class Views:
         query = query.order_by(photos.c.created_at.desc(), photos.c.id.desc()).limit(limit + 1)
         with self._database.transaction() as tx:
             rows = tx.execute(query).all()
-            found = _views(tx, rows[:limit])
+            found = complete(tx, rows[:limit])
         last = (found[-1].created_at, found[-1].id) if len(rows) > limit else None
         return Page(tuple(found), last)
 
@@ -110,10 +66,23 @@ class Views:
             NotMadeYet, NotToBeHad
             StoreAway, DatabaseAway
         """
+        if size not in SIZES:
+            raise PhotoNotFound(f"there is no preview size {size!r}: there are {', '.join(SIZES)}")
+        preview = self._preview(photo_id, size, owner)
+        try:
+            return preview, self._store.get(preview.key)
+        except ObjectMissing:
+            # Made anew between the two looks? Then its row names another object now.
+            renewed = self._preview(photo_id, size, owner)
+            if renewed.key == preview.key:
+                raise
+            return renewed, self._store.get(renewed.key)
+
+    def _preview(self, photo_id: UUID, size: str, owner: str) -> PreviewView:
         photo = self.get(photo_id, owner=owner)
         for preview in photo.previews:
             if preview.size == size:
-                return preview, self._store.get(preview.key)
+                return preview
         raise _missing(photo, "preview")
 
     def exif(self, photo_id: UUID, *, owner: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -137,29 +106,11 @@ class Views:
         """
         photo = self.get(photo_id, owner=owner)
         with self._database.transaction() as tx:
-            key = tx.execute(select(photos.c.original_key).where(photos.c.id == photo_id)).scalar_one()
+            query = select(photos.c.original_key).where(photos.c.id == photo_id)
+            key = tx.execute(query).scalar_one_or_none()
+        if key is None:  # deleted between the two looks
+            raise PhotoNotFound(f"there is no photo {photo_id}")
         return photo, self._store.chunks(key)
-
-
-_COLUMNS = [
-    photos.c[name]
-    for name in (
-        "id",
-        "state",
-        "filename",
-        "media_type",
-        "size_bytes",
-        "sha256",
-        "width",
-        "height",
-        "created_at",
-        "ready_at",
-        "warnings",
-        "placeholder",
-        "exif",
-    )
-]
-_SIZES = [size.name for size in PREVIEW_SIZES]
 
 
 def _missing(photo: PhotoView, kind: str) -> NotMadeYet | NotToBeHad:
@@ -169,29 +120,3 @@ def _missing(photo: PhotoView, kind: str) -> NotMadeYet | NotToBeHad:
         detail = task.error.detail if task.error else f"its task was {task.state}"
         return NotToBeHad(f"the photo's {kind} can't be had: {detail}")
     return NotMadeYet(f"the photo's {kind} is being made")
-
-
-def _views(tx: Transaction, rows: Sequence[Row[Any]]) -> list[PhotoView]:
-    """Complete photo rows with their previews and newest tasks, in two statements for all."""
-    ids = [row.id for row in rows]
-    if not ids:
-        return []
-    made: dict[UUID, list[PreviewView]] = {}
-    for row in tx.execute(select(previews).where(previews.c.photo_id.in_(ids))):
-        values = {**row._mapping, "sha256": row.sha256.hex()}
-        made.setdefault(values.pop("photo_id"), []).append(PreviewView(**values))
-    tasks: dict[UUID, list[TaskView]] = {}
-    for task in newest(tx, ids):
-        tasks.setdefault(task.subject, []).append(task)
-    return [
-        PhotoView(
-            **{
-                **row._mapping,
-                "sha256": row.sha256.hex(),
-                "warnings": tuple(row.warnings),
-                "previews": tuple(sorted(made.get(row.id, []), key=lambda view: _SIZES.index(view.size))),
-                "tasks": tuple(tasks.get(row.id, [])),
-            }
-        )
-        for row in rows
-    ]

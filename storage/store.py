@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import obstore
@@ -17,9 +15,10 @@ from obstore.exceptions import BaseError as ObstoreError
 from obstore.store import LocalStore, ObjectStore, from_url
 
 from observability.metrics import StoreMetrics
+from storage.folder import Folder
+from storage.writer import CHUNK_BYTES, Writer
 
-OPERATIONS = ("put", "get", "delete")
-_CHUNK_BYTES = 1024 * 1024
+OPERATIONS = ("put", "get", "delete", "check")
 
 
 class StoreAway(Exception):
@@ -28,37 +27,6 @@ class StoreAway(Exception):
 
 class ObjectMissing(Exception):
     """There is no object under that key."""
-
-
-class Writer:
-    """Streams one object into the store; it exists only once `close` has returned."""
-
-    def __init__(self, store: Store, key: str) -> None:
-        self._store = store
-        self._key = key
-        self._inner = obstore.open_writer(store.backend, key, buffer_size=_CHUNK_BYTES)
-        self._begun_s = time.monotonic()
-
-    def write(self, data: bytes) -> int:
-        """Raises StoreAway."""
-        with self._store.translating("put"):
-            self._inner.write(data)
-        return len(data)
-
-    def close(self) -> None:
-        """Make the object durable and visible.
-
-        Raises:
-            StoreAway: it may or may not exist.
-        """
-        with self._store.translating("put"):
-            self._inner.close()
-            self._store.sync(self._key)
-        self._store.metrics.duration.labels("put").observe(time.monotonic() - self._begun_s)
-
-    def abort(self) -> None:
-        """Leave nothing behind. obstore drops an unfinished upload when its writer goes."""
-        del self._inner
 
 
 class Store:
@@ -70,12 +38,11 @@ class Store:
 
     def __init__(self, url: str, metrics: StoreMetrics) -> None:
         self.metrics = metrics
-        self._folder: Path | None = None
-        self._durable_folders: set[Path] = set()
+        self._folder: Folder | None = None
         self.backend: ObjectStore
         if url.startswith("file://"):
-            self._folder = Path(unquote(urlsplit(url).path))
-            self.backend = LocalStore(self._folder, mkdir=True)
+            self._folder = Folder(Path(unquote(urlsplit(url).path)))
+            self.backend = LocalStore(self._folder.path, mkdir=True)
         else:
             self.backend = from_url(url)
 
@@ -99,13 +66,19 @@ class Store:
             return bytes(obstore.get(self.backend, key).bytes())
 
     def chunks(self, key: str) -> Iterator[bytes]:
-        """An object's bytes, about a MiB at a time.
+        """An object's bytes, about a MiB at a time; it is opened at once, before the first step.
 
         Raises:
-            ObjectMissing, StoreAway: at the first step, or at any later one.
+            ObjectMissing
+            StoreAway: here, or at any step.
         """
         with self.translating("get"):
-            for chunk in obstore.get(self.backend, key).stream(min_chunk_size=_CHUNK_BYTES):
+            stream = obstore.get(self.backend, key).stream(min_chunk_size=CHUNK_BYTES)
+        return self._steps(stream)
+
+    def _steps(self, stream: Iterator[Any]) -> Iterator[bytes]:
+        with self.translating("get"):
+            for chunk in stream:
                 yield bytes(chunk)
 
     def delete(self, key: str) -> None:
@@ -128,9 +101,10 @@ class Store:
             ObjectMissing, StoreAway
         """
         if self._folder is not None:
-            path = self._folder / key
-            if not path.exists():
-                raise ObjectMissing(key)
+            path = self._folder.path / key
+            self.check()  # a disk that isn't mounted is away; its objects aren't missing
+            with self.translating("get"):
+                path.stat()
             yield path
             return
         with tempfile.TemporaryDirectory(prefix="safelight-") as folder:
@@ -166,15 +140,12 @@ class Store:
         """Remove what killed processes left of unfinished local uploads; S3 expires its own by a rule."""
         if self._folder is None:
             return 0
-        before_s = time.time() - older_than_s
-        stale = [path for path in self._folder.rglob("*#*") if path.stat().st_mtime < before_s]
-        for path in stale:
-            path.unlink(missing_ok=True)
-        return len(stale)
+        with self.translating("delete"):
+            return self._folder.remove_unfinished(older_than_s=older_than_s)
 
     def free_bytes(self) -> int | None:
         """Room left on a local store's disk; None for S3."""
-        return shutil.disk_usage(self._folder).free if self._folder else None
+        return self._folder.free_bytes() if self._folder else None
 
     def check(self) -> None:
         """Touch the store.
@@ -182,38 +153,24 @@ class Store:
         Raises:
             StoreAway
         """
-        with self.translating("get"):
-            if self._folder is not None:
-                self._folder.stat()
-            else:
+        with self.translating("check"):
+            if self._folder is None:
                 obstore.list_with_delimiter(self.backend)
+            elif not self._folder.path.is_dir():
+                raise NotADirectoryError(f"{self._folder.path} isn't there")
 
     def sync(self, key: str) -> None:
-        """fsync a local object and the folders that name it, which obstore's local store doesn't do."""
-        if self._folder is None:
-            return
-        _fsync(self._folder / key)
-        for parent in PurePosixPath(key).parents:
-            folder = self._folder / parent
-            if parent == PurePosixPath(key).parent or folder not in self._durable_folders:
-                _fsync(folder)
-                self._durable_folders.add(folder)
+        """Make a local object durable, which obstore's local store doesn't do."""
+        if self._folder is not None:
+            self._folder.sync(key)
 
     @contextmanager
     def translating(self, operation: str) -> Iterator[None]:
         """Turn the backend's errors into this room's, and count them."""
         try:
             yield
-        except FileNotFoundError as error:
-            raise ObjectMissing(str(error).partition("\n")[0]) from error
         except (ObstoreError, OSError) as error:
+            if isinstance(error, FileNotFoundError) and operation in ("get", "delete"):
+                raise ObjectMissing(str(error).partition("\n")[0]) from error
             self.metrics.errors.labels(operation).inc()
             raise StoreAway(str(error).partition("\n")[0]) from error
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Protocol
 from uuid import UUID
 
-from db.session import Database, Transaction
+from db.session import Database, DatabaseAway, Transaction
 from observability.metrics import TaskMetrics
+from tasks import states
 from tasks.courier import Courier
 from tasks.errors import LeaseLost
 from tasks.states import Ended, Held
@@ -15,6 +17,7 @@ from tasks.submit import Submitter
 
 Transition = Callable[[Transaction, UUID, int], Ended | None]
 Save = Callable[[Transaction], None]
+_AGAIN_S = 0.5
 
 
 class Subjects(Protocol):
@@ -45,7 +48,13 @@ class Endings:
         self._metrics = metrics
 
     def end(
-        self, task: Held, transition: Transition, *, save: Save | None = None, error_type: str | None = None
+        self,
+        task: Held,
+        transition: Transition,
+        *,
+        save: Save | None = None,
+        error_type: str | None = None,
+        patience_s: float = 0.0,
     ) -> Ended:
         """Lock the subject, store results, change the task, settle the subject; after the commit, tell.
 
@@ -53,15 +62,31 @@ class Endings:
             transition: one of the fenced functions of `tasks.states`.
             save: writes result rows.
             error_type: for the metrics.
+            patience_s: how long to try again while PostgreSQL is away; what was worked for isn't thrown
+                away for a restart.
 
         Raises:
             LeaseLost: the token no longer holds the task; nothing was stored.
             DatabaseAway
         """
+        until_s = time.monotonic() + patience_s
+        while True:
+            try:
+                return self._end(task, transition, save, error_type)
+            except DatabaseAway:
+                if time.monotonic() + _AGAIN_S > until_s:
+                    raise
+                time.sleep(_AGAIN_S)
+
+    def _end(self, task: Held, transition: Transition, save: Save | None, error_type: str | None) -> Ended:
         with self._database.transaction() as tx:
             self._subjects.lock(tx, task.subject)
             ended = transition(tx, task.id, task.token)
             if ended is None:
+                # Completed with this token is our own doing: a commit whose answer was lost.
+                if (done := states.completed_with(tx, task.id, task.token)) is not None:
+                    tx.after_commit(lambda: self._tell(task, done, error_type))
+                    return done
                 raise LeaseLost(f"task {task.id} isn't held with token {task.token}")
             if save is not None:
                 save(tx)

@@ -28,6 +28,21 @@ WITH room AS (
 SELECT id, state, created FROM submitted
 """
 
+SUBMIT_MANY = f"""
+WITH submitted AS (
+    INSERT INTO tasks (id, kind, queue, subject, state, max_attempts)
+    SELECT id, :kind, :kind, subject, 'pending', :max_attempts
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:subjects AS uuid[])) AS given (id, subject)
+    ON CONFLICT (kind, subject) WHERE state IN ({_LIVE})
+    DO UPDATE SET rerun = tasks.rerun OR (:rerun AND tasks.state = 'processing')
+    RETURNING id, kind, subject, xmax = 0 AS created
+), event AS (
+    INSERT INTO events (type, subject, task_id, kind)
+    SELECT 'task-submitted', subject, id, kind FROM submitted WHERE created
+)
+SELECT count(*) FROM submitted WHERE created
+"""
+
 PUBLISH = f"""
 WITH due AS (
     SELECT id FROM tasks
@@ -140,6 +155,11 @@ SNOOZE = _ending(
     " run_at = clock_timestamp() + make_interval(secs => :for_s)",
     "'snoozed'",
 )
+
+COMPLETED_WITH = """
+SELECT 'completed' AS outcome, false AS rerun, attempts FROM tasks
+WHERE id = :id AND token = :token AND state = 'completed'
+"""
 
 # Statements of operators and owners: by hand, not by an attempt.
 

@@ -9,6 +9,7 @@ in the same statement. All instants are PostgreSQL's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
@@ -78,6 +79,22 @@ def submit(tx: Transaction, kind: Kind, subject: UUID, *, window: int) -> Submit
     ).one()
     send_now = row.created and row.state == "queued"
     return Submitted(row.id, row.created, Dispatch(kind.name, row.id, 1) if send_now else None)
+
+
+def submit_many(tx: Transaction, kind: Kind, subjects: Sequence[UUID]) -> int:
+    """Make a `pending` task for each subject that has no live one, in one statement; returns how many."""
+    return int(
+        tx.execute(
+            sql.SUBMIT_MANY,
+            {
+                "ids": [uuid4() for _ in subjects],
+                "subjects": list(subjects),
+                "kind": kind.name,
+                "max_attempts": kind.max_attempts,
+                "rerun": kind.second_submit == "rerun",
+            },
+        ).scalar_one()
+    )
 
 
 def publish(tx: Transaction, kind: Kind, *, window: int) -> list[Dispatch]:
@@ -161,6 +178,12 @@ def _end(tx: Transaction, statement: str, task_id: UUID, token: int, **parameter
 def complete(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
     """`processing` to `completed`; None if the token is no longer the one that holds the task."""
     return _end(tx, sql.COMPLETE, task_id, token, **_NO_FAILURE)
+
+
+def completed_with(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
+    """How the task was completed, if it was and with this token; nothing is changed."""
+    row = tx.execute(sql.COMPLETED_WITH, {"id": task_id, "token": token}).one_or_none()
+    return Ended(**row._mapping) if row else None
 
 
 def fail(tx: Transaction, task_id: UUID, token: int, failure: Failure) -> Ended | None:

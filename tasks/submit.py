@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from db.session import Transaction
@@ -37,6 +37,14 @@ class Submitter:
             dispatch = submitted.dispatch
             tx.after_commit(lambda: self._send(dispatch))
         return submitted.id
+
+    def submit_many(self, tx: Transaction, kind: str, subjects: Sequence[UUID]) -> int:
+        """Submit a task for each of many different subjects, for the relay to publish.
+
+        Returns:
+            How many are new; the others joined live ones.
+        """
+        return states.submit_many(tx, self._kinds[kind], subjects)
 
     def _send(self, dispatch: Dispatch) -> None:
         try:

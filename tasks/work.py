@@ -159,7 +159,7 @@ class Work:
         self, claim: Claim, transition: Transition, *, save: Save | None = None, error_type: str | None = None
     ) -> None:
         """Raises LeaseLost, DatabaseAway: see `Endings.end`."""
-        self._endings.end(claim.task, transition, save=save, error_type=error_type)
+        self._endings.end(claim.task, transition, save=save, error_type=error_type, patience_s=self._lease_s)
         self._metrics.worked(claim.kind.name, time.monotonic() - claim.begun_s)
         self.forget(claim)
 

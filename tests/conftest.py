@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg2
@@ -13,6 +14,8 @@ import redis
 from psycopg2 import sql
 
 from tests import servers
+
+pytest_plugins = ["tests.fixtures"]
 
 _FOLDER = pytest.StashKey[Path]()
 
@@ -77,3 +80,11 @@ def redis_url(server_addresses: servers.Addresses, worker_number: int) -> str:
 def worker_number() -> int:
     """Which of xdist's test processes this is; 0 without xdist."""
     return int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """An empty folder with a path short enough for sockets below it, which pytest's own isn't."""
+    made = Path(tempfile.mkdtemp(prefix="sl-"))
+    yield made
+    shutil.rmtree(made)

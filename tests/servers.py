@@ -15,7 +15,8 @@ import select
 import shutil
 import subprocess
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -75,11 +76,11 @@ def keep(folder: Path, session_pid: int) -> None:
         folder / "postgres", find_programs(folder / "postgres" / "data"), server_account(), _QUICK
     )
     valkey = Valkey(folder / "valkey", find_program(), databases=DATABASES)
-    with ExitStack() as running:
-        running.callback(shutil.rmtree, folder, ignore_errors=True)
+    with ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder, ignore_errors=True)
         for server in (postgres, valkey):
             server.prepare()
-            running.enter_context(_running(server.command()))
+            stack.enter_context(running(server.command()))
         if not processes.settles(lambda: postgres.ready() and valkey.ready(), timeout_s=_READY_S):
             raise RuntimeError("not ready")
         found = Addresses(postgres.url("postgres"), [valkey.url(number) for number in range(DATABASES)])
@@ -89,17 +90,15 @@ def keep(folder: Path, session_pid: int) -> None:
         select.select([session], [], [])
 
 
-class _running:
-    """A server process, ended (a fast shutdown) on the way out."""
-
-    def __init__(self, command: list[str]) -> None:
-        self._process = subprocess.Popen(command, cwd="/")
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *error: object) -> None:
-        processes.end([self._process.pid], processes.INT, grace_s=10)
-        self._process.wait()
+@contextmanager
+def running(command: list[str]) -> Iterator[int]:
+    """Run a server; it is ended (for PostgreSQL a fast shutdown) on the way out. Gives its process id."""
+    process = subprocess.Popen(command, cwd="/")
+    try:
+        yield process.pid
+    finally:
+        processes.end([process.pid], processes.INT, grace_s=10)
+        process.wait()
 
 
 if __name__ == "__main__":

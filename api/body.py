@@ -1,0 +1,99 @@
+"""A request's body as it comes: never taken for whole when it isn't, never waited for without end."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+from flask import Request, Response, g
+
+from api.errors import Problem
+from photos.errors import UploadTooLarge
+
+# Nobody is waited for who has sent nothing for so long.
+_STALL_S = 30.0
+# A refused client is listened to for so long, so that it gets to read the answer.
+_LINGER_S = 5.0
+# The server itself reads what is left of a body that is no larger (gunicorn's `finish_body`).
+_SMALL_BYTES = 64 * 1024
+
+
+class Body:
+    """Reads the body of the current request, once.
+
+    Werkzeug can't tell a body's end from its client's under a server that terminates bodies itself, as
+    gunicorn does: half a file would pass for a whole one. So the bytes are counted here.
+
+    Raises:
+        UploadTooLarge: it says that it is larger than `max_bytes`.
+    """
+
+    def __init__(self, request: Request, *, max_bytes: int) -> None:
+        self._stream = request.environ["wsgi.input"]
+        self._socket: socket.socket | None = request.environ.get("gunicorn.socket")
+        self._length = request.content_length  # None if it comes in chunks
+        self._max_bytes = max_bytes
+        if self._length is not None:
+            self._check(self._length)
+
+    def chunks(self, size_bytes: int) -> Iterator[bytes]:
+        """The body, in pieces of at most `size_bytes`.
+
+        Raises:
+            Problem: it ends before its length, it stalls, or its framing is malformed.
+            UploadTooLarge
+        """
+        taken = 0
+        while chunk := self._read(
+            size_bytes if self._length is None else min(size_bytes, self._length - taken)
+        ):
+            taken += len(chunk)
+            self._check(taken)
+            yield chunk
+        if self._length is not None and taken < self._length:
+            raise Problem(400, "incomplete-body", f"{self._length:,} bytes were announced, {taken:,} came")
+        g.body_ended = True
+
+    def _read(self, size_bytes: int) -> bytes:
+        if self._socket is not None:
+            self._socket.settimeout(_STALL_S)
+        try:
+            data: bytes = self._stream.read(size_bytes)
+        except TimeoutError as error:
+            raise Problem(408, "upload-stalled", f"nothing came for {_STALL_S:.0f} s") from error
+        except Exception as error:  # the server's own errors, of no common kind
+            raise Problem(400, "malformed-body", f"the body can't be read: {error}") from error
+        finally:
+            if self._socket is not None:
+                self._socket.settimeout(None)
+        return data
+
+    def _check(self, size_bytes: int) -> None:
+        if size_bytes > self._max_bytes:
+            raise UploadTooLarge(f"the body is larger than {self._max_bytes:,} bytes")
+
+
+def linger(request: Request, response: Response) -> None:
+    """Have a refused client's unread body read once the answer is sent.
+
+    Closing a connection with bytes unread resets it, and many clients lose the answer then, because they
+    send all before they read (RFC 9112, 9.6).
+    """
+    connection = request.environ.get("gunicorn.socket")
+    length = request.content_length or 0
+    unread = (length > _SMALL_BYTES or "HTTP_TRANSFER_ENCODING" in request.environ) and "body_ended" not in g
+    if connection is not None and unread:
+        response.call_on_close(lambda: _drain(connection))
+
+
+def _drain(connection: socket.socket) -> None:
+    """Say that we are done, and read until the client has understood."""
+    deadline_s = time.monotonic() + _LINGER_S
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            connection.settimeout(left_s)
+            if not connection.recv(_SMALL_BYTES):
+                break

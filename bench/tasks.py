@@ -1,0 +1,269 @@
+"""`make bench-tasks`: what the durable task layer does a second, and how soon it mends what broke.
+
+    python -m bench.tasks [--json FILE] [--tasks N]
+
+On servers of its own, with production's fsync settings. No-op tasks run beside bare Dramatiq with the same
+broker in the same run, in turn, and the ratio of medians is what counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import redis
+
+from bench.task_worker import NOOP, layer
+from db.migrate import upgrade
+from db.session import Database
+from embedded import processes
+from embedded.account import server_account
+from embedded.postgres import Postgres
+from embedded.postgres_programs import find_programs
+from embedded.valkey import Valkey, find_program
+from tasks import states
+from tasks.errors import StaleMessage
+
+_BATCH = 10_000
+_CLAIMERS = 16
+
+
+@contextmanager
+def servers(folder: Path) -> Iterator[tuple[str, str]]:
+    """A PostgreSQL and a Valkey of our own: (database URL, Redis URL)."""
+    postgres = Postgres(folder / "postgres", find_programs(folder / "postgres" / "data"), server_account())
+    valkey = Valkey(folder / "valkey", find_program())
+    running = []
+    try:
+        for server in (postgres, valkey):
+            server.prepare()
+            running.append(subprocess.Popen(server.command(), cwd="/", stderr=subprocess.DEVNULL))
+        assert processes.settles(lambda: postgres.ready() and valkey.ready(), timeout_s=60)
+        postgres.create_database("bench")
+        upgrade(postgres.url("bench"))
+        yield postgres.url("bench"), valkey.url()
+    finally:
+        for process in reversed(running):
+            processes.end([process.pid], signal.SIGINT, grace_s=10)
+            process.wait()
+
+
+class Bench:
+    """The layer, an observer of its tables, and worker processes."""
+
+    def __init__(self, database_url: str, redis_url: str) -> None:
+        self.urls = (database_url, redis_url)
+        self.database = Database(database_url)
+        self.layer = layer(database_url, redis_url)
+        self.client = redis.Redis.from_url(redis_url)
+
+    def clear(self) -> None:
+        """Empty tables and Redis."""
+        with self.database.transaction() as tx:
+            tx.execute("TRUNCATE tasks, attempts, events")
+        self.client.flushall()
+
+    def submit(self, count: int) -> list[UUID]:
+        """Submit no-op tasks in bulk."""
+        subjects = [uuid4() for _ in range(count)]
+        for start in range(0, count, _BATCH):
+            with self.database.transaction() as tx:
+                self.layer.submitter.submit_many(tx, NOOP.name, subjects[start : start + _BATCH])
+        return subjects
+
+    def scalar(self, statement: str) -> Any:
+        """One value."""
+        with self.database.transaction() as tx:
+            return tx.execute(statement).scalar_one()
+
+    @contextmanager
+    def workers(self, mode: str, count: int = 2, threads: int = 8) -> Iterator[subprocess.Popen[bytes]]:
+        """`dramatiq bench.task_worker` with that many processes."""
+        environment = {
+            **os.environ,
+            "BENCH_MODE": mode,
+            "BENCH_DATABASE": self.urls[0],
+            "BENCH_REDIS": self.urls[1],
+        }
+        arguments = ["bench.task_worker", "--processes", str(count), "--threads", str(threads)]
+        process = subprocess.Popen(
+            [str(Path(sys.executable).parent / "dramatiq"), *arguments],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+def bulk_submit(bench: Bench) -> dict[str, float]:
+    """100,000 tasks in batches of 10,000."""
+    bench.clear()
+    begun_s = time.monotonic()
+    bench.submit(100_000)
+    return {"bulk_submit_per_s": 100_000 / (time.monotonic() - begun_s)}
+
+
+def relay_round(bench: Bench) -> dict[str, float]:
+    """A round of the relay with 100,000 tasks pending and the window full."""
+    bench.layer.relay.round()
+    times_s = []
+    for _ in range(5):
+        begun_s = time.monotonic()
+        bench.layer.relay.round()
+        times_s.append(time.monotonic() - begun_s)
+    messages = bench.client.llen(f"dramatiq:{NOOP.name}")
+    return {
+        "relay_round_at_100000_ms": statistics.median(times_s) * 1000,
+        "messages_in_redis": float(messages),
+    }
+
+
+def _claim_all(urls: tuple[str, str], ids: list[UUID], name: str) -> list[tuple[str, int]]:
+    """Try to claim every task; what was got."""
+    mine = layer(*urls, name=name)
+    got = []
+    for task_id in ids:
+        try:
+            with mine.database.transaction() as tx:
+                claimed = states.claim(tx, NOOP, task_id, worker=name, lease_s=600)
+        except StaleMessage:
+            continue
+        if claimed:
+            got.append((str(claimed.id), claimed.token))
+    return got
+
+
+def claims(bench: Bench, count: int) -> dict[str, float]:
+    """16 processes try to claim the same `count` tasks."""
+    bench.clear()
+    bench.submit(count)
+    with bench.database.transaction() as tx:
+        ids = list(tx.execute("UPDATE tasks SET state = 'queued', queued_at = now() RETURNING id").scalars())
+    begun_s = time.monotonic()
+    with multiprocessing.get_context("spawn").Pool(_CLAIMERS) as pool:
+        jobs = [pool.apply_async(_claim_all, (bench.urls, ids[i::2], f"c{i}")) for i in range(_CLAIMERS)]
+        got = [claim for job in jobs for claim in job.get()]
+    return {
+        "claims_per_s": len(got) / (time.monotonic() - begun_s),
+        "claim_tries": float(_CLAIMERS * count // 2),
+        "double_claims": float(len(got) - len(set(got)) + (len(got) != count)),
+    }
+
+
+def no_ops(bench: Bench, count: int) -> dict[str, float]:
+    """No-op tasks through the layer, and no-op messages through bare Dramatiq, in turn."""
+    rates: dict[str, list[float]] = {"layer": [], "bare": []}
+    for _ in range(3):
+        for mode in ("layer", "bare"):
+            bench.clear()
+            rates[mode].append(_drain(bench, mode, count))
+    medians = {mode: statistics.median(values) for mode, values in rates.items()}
+    return {
+        "noop_layer_per_s": medians["layer"],
+        "noop_bare_dramatiq_per_s": medians["bare"],
+        "noop_ratio": medians["layer"] / medians["bare"],
+    }
+
+
+def _drain(bench: Bench, mode: str, count: int) -> float:
+    if mode == "layer":
+        bench.submit(count)
+    else:
+        bench.layer.send_bare(count)
+
+    def left() -> int:
+        if mode == "layer":
+            return int(bench.scalar("SELECT count(*) FROM tasks WHERE state <> 'completed'"))
+        return int(bench.client.hlen("dramatiq:bare.msgs"))
+
+    with bench.workers(mode):
+        assert processes.settles(lambda: left() < count * 0.98, timeout_s=60), mode
+        begun_s, begun = time.monotonic(), left()
+        assert processes.settles(lambda: left() == 0, timeout_s=300), mode
+        return begun / (time.monotonic() - begun_s)
+
+
+def round_trips(bench: Bench) -> dict[str, float]:
+    """Statements that PostgreSQL sees for one no-op task, claim to finish."""
+    bench.clear()
+    bench.submit(1)
+    bench.layer.relay.round()
+    task_id = bench.scalar("SELECT id FROM tasks")
+    seen: list[str] = []
+    bench.layer.count_statements(seen)
+    with bench.layer.work.claimed(NOOP.name, str(task_id)) as claim:
+        claim.complete(lambda tx: None)
+    return {"statements_per_task": float(len(seen))}
+
+
+def recovery(bench: Bench) -> dict[str, float]:
+    """With the defaults: after SIGKILL of a worker with tasks in hand, and after FLUSHALL."""
+    bench.clear()
+    with bench.workers("sleep", count=1, threads=4) as victim:
+        bench.submit(4)
+        in_hand = "SELECT count(*) = 4 FROM tasks WHERE state = 'processing'"
+        assert processes.settles(lambda: bench.scalar(in_hand), timeout_s=30)
+        os.killpg(victim.pid, signal.SIGKILL)
+    begun_s = time.monotonic()
+    with bench.workers("layer", count=1):
+        done = "SELECT count(*) = 4 FROM tasks WHERE state = 'completed'"
+        assert processes.settles(lambda: bench.scalar(done), timeout_s=60)
+        after_kill_s = time.monotonic() - begun_s
+        bench.clear()
+        bench.client.flushall()
+        bench.submit(500)
+        bench.client.flushall()
+        begun_s = time.monotonic()
+        done = "SELECT count(*) = 500 FROM tasks WHERE state = 'completed'"
+        assert processes.settles(lambda: bench.scalar(done), timeout_s=60)
+    return {"recovery_after_sigkill_s": after_kill_s, "recovery_after_flushall_s": time.monotonic() - begun_s}
+
+
+def main() -> None:
+    """Run everything, print a table, write JSON if asked."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--tasks", type=int, default=20_000, help="no-op tasks a run")
+    parser.add_argument("--claims", type=int, default=100_000)
+    arguments = parser.parse_args()
+    figures: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="safelight-bench-") as folder:
+        Path(folder).chmod(0o755)
+        with servers(Path(folder)) as urls:
+            bench = Bench(*urls)
+            for part in (
+                lambda: bulk_submit(bench),
+                lambda: relay_round(bench),
+                lambda: round_trips(bench),
+                lambda: no_ops(bench, arguments.tasks),
+                lambda: recovery(bench),
+                lambda: claims(bench, arguments.claims),
+            ):
+                for name, value in part().items():
+                    figures[name] = round(value, 3)
+                    print(f"{name:32}{value:>14,.2f}", flush=True)
+            bench.database.close()
+    if arguments.json:
+        arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

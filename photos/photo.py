@@ -1,0 +1,106 @@
+"""A photo as others see it: frozen, complete, read with all that belongs to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import Row, select
+
+from db.session import Transaction
+from db.tables import photos, previews
+from imaging.preview import PREVIEW_SIZES
+from tasks.views import TaskView, newest
+
+SIZES = [size.name for size in PREVIEW_SIZES]
+
+
+@dataclass(frozen=True)
+class PreviewView:
+    """One preview; `sha256` is of its bytes (hex)."""
+
+    size: str
+    width: int
+    height: int
+    media_type: str
+    size_bytes: int
+    sha256: str
+    key: str
+
+
+@dataclass(frozen=True)
+class PhotoView:
+    """One photo as the API shows it; `width` and `height` are those of the upright picture."""
+
+    id: UUID
+    state: str
+    filename: str | None
+    media_type: str
+    size_bytes: int
+    sha256: str
+    width: int | None
+    height: int | None
+    created_at: datetime
+    ready_at: datetime | None
+    warnings: tuple[str, ...]
+    placeholder: bytes | None
+    exif: dict[str, Any] | None
+    previews: tuple[PreviewView, ...]
+    tasks: tuple[TaskView, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some photos, newest first; `last` is where the next page begins, None if there is none."""
+
+    photos: tuple[PhotoView, ...]
+    last: tuple[datetime, UUID] | None
+
+
+COLUMNS = [
+    photos.c[name]
+    for name in (
+        "id",
+        "state",
+        "filename",
+        "media_type",
+        "size_bytes",
+        "sha256",
+        "width",
+        "height",
+        "created_at",
+        "ready_at",
+        "warnings",
+        "placeholder",
+        "exif",
+    )
+]
+
+
+def complete(tx: Transaction, rows: Sequence[Row[Any]]) -> list[PhotoView]:
+    """Complete photo rows with their previews and newest tasks, in two statements for all."""
+    ids = [row.id for row in rows]
+    if not ids:
+        return []
+    made: dict[UUID, list[PreviewView]] = {}
+    for row in tx.execute(select(previews).where(previews.c.photo_id.in_(ids))):
+        values = {**row._mapping, "sha256": row.sha256.hex()}
+        made.setdefault(values.pop("photo_id"), []).append(PreviewView(**values))
+    tasks: dict[UUID, list[TaskView]] = {}
+    for task in newest(tx, ids):
+        tasks.setdefault(task.subject, []).append(task)
+    return [
+        PhotoView(
+            **{
+                **row._mapping,
+                "sha256": row.sha256.hex(),
+                "warnings": tuple(row.warnings),
+                "previews": tuple(sorted(made.get(row.id, []), key=lambda view: SIZES.index(view.size))),
+                "tasks": tuple(tasks.get(row.id, [])),
+            }
+        )
+        for row in rows
+    ]

@@ -1,0 +1,176 @@
+"""A worker's threads: limits that end work, dependencies that are away, a stop that loses nothing."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from db.session import Database
+from imaging.errors import NotAnImage
+from imaging.sandbox import Sandbox
+from storage.store import StoreAway
+from tasks.errors import LeaseLost
+from tasks.kinds import Kind
+from tasks.work import Claim
+from tests.actors.worker import running
+from tests.tasks.layer import JOIN, KINDS, RERUN, Layer, until
+
+LIMITED = Kind("slow", max_attempts=1, time_limit_s=1.0)
+HUNG_S = 60
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    """Two decoder processes."""
+    sandbox = Sandbox(2, 2**31)
+    sandbox.call(abs, 1, time_limit_s=30)
+    yield sandbox
+    sandbox.close()
+
+
+@pytest.fixture
+def layer(database: Database, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Layer:
+    """The task layer, with a kind that has one second."""
+    monkeypatch.setitem(KINDS, LIMITED.name, LIMITED)
+    return Layer(database, redis_url, lease_s=2.0)
+
+
+def finish(claim: Claim) -> None:
+    """Do nothing, successfully."""
+    claim.complete(lambda tx: None)
+
+
+def test_work_that_hangs_in_c_ends_at_its_limit_and_frees_the_slot(layer: Layer, sandbox: Sandbox) -> None:
+    def hang(claim: Claim) -> None:
+        sandbox.call(time.sleep, HUNG_S, time_limit_s=claim.left_s)
+
+    hung, next_one = layer.submit(LIMITED), None
+    with running(layer, sandbox, {LIMITED: hang, JOIN: finish}):
+        until(lambda: layer.task(hung).state == "processing")
+        begun_s = time.monotonic()
+        next_one = layer.submit(JOIN)
+        until(lambda: layer.task(next_one).state == "completed")
+        assert time.monotonic() - begun_s < LIMITED.time_limit_s + 2 + 3
+    task = layer.task(hung)
+    assert (task.state, task.error and task.error.type) == ("failed", "time-limit")
+
+
+def test_python_code_that_hangs_is_interrupted_and_frees_the_slot(layer: Layer, sandbox: Sandbox) -> None:
+    def hang(claim: Claim) -> None:
+        until_s = time.monotonic() + HUNG_S
+        while time.monotonic() < until_s:
+            time.sleep(0.01)
+
+    hung = layer.submit(LIMITED)
+    with running(layer, sandbox, {LIMITED: hang, JOIN: finish}):
+        until(lambda: layer.task(hung).state == "failed")
+        next_one = layer.submit(JOIN)
+        until(lambda: layer.task(next_one).state == "completed")
+    error = layer.task(hung).error
+    assert error is not None
+    assert error.type == "time-limit"
+
+
+def test_a_task_whose_store_is_away_is_snoozed_and_uses_no_attempt(layer: Layer, sandbox: Sandbox) -> None:
+    away = threading.Event()
+    away.set()
+
+    def need_the_store(claim: Claim) -> None:
+        if away.is_set():
+            raise StoreAway("disk full")
+        finish(claim)
+
+    task_id = layer.submit()
+    with running(layer, sandbox, {JOIN: need_the_store}):
+        for _ in range(JOIN.max_attempts + 2):
+            seen = len(layer.attempts(task_id))
+            until(lambda seen=seen: len(layer.attempts(task_id)) > seen)  # type: ignore[misc]
+            until(lambda: layer.task(task_id).state == "pending")
+            assert layer.task(task_id).attempts == 0
+            layer.do("UPDATE tasks SET run_at = clock_timestamp()")
+        away.clear()
+        layer.do("UPDATE tasks SET run_at = clock_timestamp() WHERE state = 'pending'")
+        until(lambda: layer.task(task_id).state == "completed")
+    assert {attempt.outcome for attempt in layer.attempts(task_id)} == {"snoozed", "completed"}
+
+
+def test_a_permanent_error_is_a_dead_letter_with_its_traceback(layer: Layer, sandbox: Sandbox) -> None:
+    def refuse(claim: Claim) -> None:
+        raise NotAnImage("it seems to be text")
+
+    task_id = layer.submit()
+    with running(layer, sandbox, {JOIN: refuse}):
+        until(lambda: layer.task(task_id).state == "failed")
+    [attempt] = layer.attempts(task_id)
+    assert (attempt.error_type, attempt.error_detail) == ("not-an-image", "it seems to be text")
+    assert "in refuse" in (attempt.traceback or "")
+
+
+def test_a_bug_is_retried_and_then_a_dead_letter(layer: Layer, sandbox: Sandbox) -> None:
+    def divide(claim: Claim) -> None:
+        claim.begun_s /= 0
+
+    task_id = layer.submit()
+    with running(layer, sandbox, {JOIN: divide}):
+        until(lambda: layer.task(task_id).state == "failed")
+    assert [attempt.error_type for attempt in layer.attempts(task_id)] == ["internal-error"] * 3
+
+
+def test_an_actor_that_forgets_to_complete_its_task_is_told_as_a_bug(layer: Layer, sandbox: Sandbox) -> None:
+    task_id = layer.submit()
+    with running(layer, sandbox, {JOIN: lambda claim: None}):
+        until(lambda: layer.task(task_id).state == "failed")
+    assert "without completing" in (layer.attempts(task_id)[0].error_detail or "")
+
+
+def test_what_a_stopping_worker_cant_finish_is_given_back_at_once_with_its_attempt(
+    layer: Layer, sandbox: Sandbox
+) -> None:
+    release = threading.Event()
+
+    def hold(claim: Claim) -> None:
+        release.wait(HUNG_S)
+
+    in_hand, waiting = layer.submit(), layer.submit()
+    with running(layer, sandbox, {JOIN: hold}):
+        until(lambda: "processing" in (layer.task(in_hand).state, layer.task(waiting).state))
+    states = {layer.task(task_id).state for task_id in (in_hand, waiting)}
+    assert states == {"pending", "queued"}
+    assert [layer.task(task_id).attempts for task_id in (in_hand, waiting)] == [0, 0]
+    release.set()
+
+
+def test_a_stopping_worker_finishes_what_it_can(layer: Layer, sandbox: Sandbox) -> None:
+    def take_a_moment(claim: Claim) -> None:
+        time.sleep(0.5)
+        finish(claim)
+
+    task_id = layer.submit()
+    with running(layer, sandbox, {JOIN: take_a_moment}):
+        until(lambda: layer.task(task_id).state == "processing")
+    assert (layer.task(task_id).state, layer.task(task_id).attempts) == ("completed", 1)
+
+
+def test_a_cancelled_task_stops_at_its_next_step_and_its_result_is_not_kept(
+    layer: Layer, sandbox: Sandbox
+) -> None:
+    stopped = threading.Event()
+
+    def work_in_steps(claim: Claim) -> None:
+        try:
+            while True:
+                claim.check()
+                time.sleep(0.02)
+        except LeaseLost:
+            stopped.set()
+            raise
+
+    task_id = layer.submit(RERUN)
+    with running(layer, sandbox, {RERUN: work_in_steps}):
+        until(lambda: layer.task(task_id).state == "processing")
+        assert layer.dead_letters.cancel(task_id) == "cancelled"
+        assert stopped.wait(5)
+    assert layer.task(task_id).state == "cancelled"

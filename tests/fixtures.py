@@ -1,0 +1,133 @@
+"""What the rooms' tests share: settings, database, store, app, keys, and the whole service as processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+from flask import Flask
+from prometheus_client import CollectorRegistry
+
+from api.keys import Keys
+from app import create_app
+from config import Settings
+from db.migrate import upgrade
+from db.session import Database
+from db.tables import metadata
+from embedded.ports import any_free_port
+from observability.metrics import StoreMetrics
+from storage.store import OPERATIONS, Store
+from tests import servers
+from tests.hand import Hand
+from tests.http import Client
+from tests.stack import Stack, own_database
+
+# An example takes as long as the machine is busy.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
+
+MakeKey = Callable[..., str]
+_TABLES = ", ".join(table.name for table in metadata.sorted_tables)
+
+
+def quick_settings(database_url: str, redis_url: str, store: Path) -> Settings:
+    """Settings with a tenth of every interval."""
+    port = any_free_port()
+    return Settings(
+        database_url=database_url,
+        redis_url=redis_url,
+        storage_url=store.as_uri(),
+        port=port,
+        monitoring_port=any_free_port(),
+        max_upload_bytes=256 * 1024 * 1024,
+        lease_s=2.0,
+        heartbeat_s=0.5,
+        relay_s=0.1,
+        scan_s=0.5,
+    )
+
+
+@pytest.fixture(scope="session")
+def migrated_url(database_url: str) -> str:
+    """The test process' database, with the schema in it."""
+    upgrade(database_url)
+    return database_url
+
+
+@pytest.fixture
+def settings(migrated_url: str, redis_url: str, tmp_path: Path) -> Settings:
+    """Quick settings over this test process' own database and Redis, and a store of the test's own."""
+    return quick_settings(migrated_url, redis_url, tmp_path / "store")
+
+
+@pytest.fixture
+def database(migrated_url: str) -> Iterator[Database]:
+    """The database, with every table empty."""
+    database = Database(migrated_url, application_name="tests")
+    with database.transaction() as tx:
+        tx.execute(f"TRUNCATE {_TABLES}")
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def store(settings: Settings) -> Store:
+    """The app's store; its folder is `stored_files`' too."""
+    return Store(settings.storage_url, StoreMetrics(CollectorRegistry(), operations=OPERATIONS))
+
+
+@pytest.fixture
+def stored_files(store: Store, tmp_path: Path) -> Callable[[], list[str]]:
+    """Every file in the store's folder, unfinished ones too."""
+    folder = tmp_path / "store"
+    return lambda: sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture
+def app(settings: Settings, database: Database) -> Flask:
+    """The API as gunicorn runs it."""
+    return create_app(settings)
+
+
+@pytest.fixture
+def client(app: Flask) -> Client:
+    """A client without a key."""
+    return Client(app)
+
+
+@pytest.fixture
+def make_key(database: Database) -> MakeKey:
+    """Makes a key: `make_key("anna", "photos:read")`; with no scope named, one with all but `admin`."""
+    keys = Keys(database)
+
+    def make(owner: str = "anna", *scopes: str) -> str:
+        return keys.create(owner, scopes or ("photos:write", "photos:read", "originals:read"))
+
+    return make
+
+
+@pytest.fixture
+def auth(make_key: MakeKey) -> Callable[..., dict[str, str]]:
+    """Headers with a new key: `auth("anna", "photos:read")`."""
+    return lambda *args: {"Authorization": f"Bearer {make_key(*args)}"}
+
+
+@pytest.fixture
+def hand(database: Database, store: Store, settings: Settings) -> Hand:
+    """Does the app's tasks, when told to."""
+    return Hand(database, store, settings.redis_url)
+
+
+@pytest.fixture(scope="session")
+def stack(
+    server_addresses: servers.Addresses, worker_number: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
+    """The whole service as processes, with a database and a Redis of its own; a test brings its own owner."""
+    url = own_database(server_addresses.postgres_url, f"stack_{worker_number}")
+    upgrade(url)
+    redis_url = server_addresses.valkey_urls[-1 - worker_number]
+    folder = tmp_path_factory.mktemp("stack")
+    with Stack(quick_settings(url, redis_url, folder / "store"), folder) as stack:
+        yield stack

@@ -1,0 +1,78 @@
+"""Plain HTTP clients for tests: they follow nothing, raise for nothing, and hide nothing."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Flask
+from werkzeug.datastructures import Headers
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One HTTP answer, read to its end."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body's JSON."""
+        return json.loads(self.body)
+
+
+class Client:
+    """Asks an app in this process."""
+
+    def __init__(self, app: Flask) -> None:
+        self._app = app
+
+    def ask(self, method: str, path: str, **options: Any) -> Answer:
+        """Make one request; options are those of werkzeug's `EnvironBuilder`."""
+        with self._app.test_client().open(path, method=method, **options) as response:
+            return Answer(response.status_code, response.headers, response.data)
+
+    def get(self, path: str, **options: Any) -> Answer:
+        """Make one GET."""
+        return self.ask("GET", path, **options)
+
+    def post(self, path: str, **options: Any) -> Answer:
+        """Make one POST."""
+        return self.ask("POST", path, **options)
+
+
+def ask(
+    port: int,
+    method: str,
+    path: str,
+    *,
+    body: bytes | Iterable[bytes] | None = None,
+    headers: Mapping[str, str] | None = None,
+    timeout_s: float = 60,
+) -> Answer:
+    """Make one request on a connection of its own; an iterable body without a length goes in chunks."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)
+    try:
+        connection.request(method, path, body=body, headers=dict(headers or {}))
+        response = connection.getresponse()
+        return Answer(response.status, Headers(response.getheaders()), response.read())
+    finally:
+        connection.close()
+
+
+def multipart(
+    *parts: tuple[str, str | None, bytes], boundary: str = "a-boundary-of-forty-characters-or-so"
+) -> tuple[bytes, str]:
+    """(body, content type) of a form; each part is (field's name, file's name or None, content)."""
+    body = b""
+    for name, filename, content in parts:
+        disposition = f'form-data; name="{name}"' + (
+            f'; filename="{filename}"' if filename is not None else ""
+        )
+        body += f"--{boundary}\r\nContent-Disposition: {disposition}\r\n\r\n".encode() + content + b"\r\n"
+    return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"

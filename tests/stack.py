@@ -1,0 +1,181 @@
+"""The whole service as the processes that run it, for tests that cross the rooms."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import psycopg2
+from psycopg2 import sql
+
+from api.keys import Keys
+from config import Settings
+from db.session import Database
+from embedded import ports, processes
+from tests.http import Answer, ask
+
+_ROOT = Path(__file__).parent.parent
+_BIN = Path(sys.executable).parent
+_START_S, _END_S = 60, 15
+
+
+def own_database(postgres_url: str, name: str) -> str:
+    """Create an empty database and return its URL."""
+    connection = psycopg2.connect(postgres_url)
+    try:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    finally:
+        connection.close()
+    return postgres_url.replace("/postgres?", f"/{name}?")
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Settings as the variables that a process reads them from."""
+    given = {
+        f"SAFELIGHT_{field.name.upper()}": str(getattr(settings, field.name)) for field in fields(settings)
+    }
+    return {**os.environ, **given}
+
+
+class Stack:
+    """gunicorn and `dramatiq actors` as children. On the way out they end, and their logs must be clean.
+
+    Args:
+        folder: where their logs go.
+    """
+
+    def __init__(self, settings: Settings, folder: Path) -> None:
+        self.settings = settings
+        self.expected: list[str] = []
+        self._folder = folder
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._database = Database(settings.database_url, pool_size=2, application_name="tests-stack")
+        self._keys = Keys(self._database)
+
+    def __enter__(self) -> Stack:
+        try:
+            self.start("api", "gunicorn", "app:create_app()")
+            self.start("worker", "dramatiq", "actors", "--processes", "1", "--threads", "2")
+            ready = processes.settles(self._ready, timeout_s=_START_S)
+            assert ready, f"the service isn't ready:\n{self.log('api')}\n{self.log('worker')}"
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+        assert not (errors := self.unexpected()), "in the logs:\n" + "\n".join(errors)
+
+    def start(self, name: str, program: str, *arguments: str) -> None:
+        """Start one process; its process group is ended with the stack."""
+        with self._log(name).open("ab") as log:
+            self._running[name] = subprocess.Popen(
+                [*processes.tied("TERM"), str(_BIN / program), *arguments],
+                cwd=_ROOT,
+                env=environment(self.settings),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def end(self) -> None:
+        """End every process, and whatever is left of its group."""
+        self._database.close()
+        for process in self._running.values():
+            process.terminate()
+        for process in self._running.values():
+            try:
+                process.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                self.expected.clear()
+                with self._log("stack").open("a") as log:
+                    log.write(
+                        json.dumps({"level": "error", "message": f"{process.args!r} didn't end"}) + "\n"
+                    )
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                process.wait()
+
+    def key(self, owner: str, *scopes: str) -> dict[str, str]:
+        """Headers with a new key of an owner; with no scope named, all but `admin`."""
+        text = self._keys.create(owner, scopes or ("photos:write", "photos:read", "originals:read"))
+        return {"Authorization": f"Bearer {text}"}
+
+    def ask(self, method: str, path: str, **options: Any) -> Answer:
+        """One request to the API."""
+        return ask(self.settings.port, method, path, **options)
+
+    def get(self, path: str, key: dict[str, str]) -> Answer:
+        """One GET with a key."""
+        return self.ask("GET", path, headers=key)
+
+    def upload(self, data: bytes, key: dict[str, str], **headers: str) -> dict[str, Any]:
+        """Upload raw bytes; returns the photo."""
+        answer = self.ask("POST", "/v1/photos", body=data, headers={**key, **headers})
+        assert answer.status in (200, 202), answer.body
+        photo: dict[str, Any] = answer.json
+        return photo
+
+    def wait_done(self, photo: dict[str, Any], key: dict[str, str], timeout_s: float = 30) -> dict[str, Any]:
+        """The photo, once it is no longer being processed."""
+        headers = {**key, "Prefer": f"wait={timeout_s:.0f}"}
+        done: dict[str, Any] = self.ask("GET", f"/v1/photos/{photo['id']}", headers=headers).json
+        assert done["state"] != "processing", f"{done}\n{self.log('worker')}"
+        return done
+
+    def wait_ready(self, photo: dict[str, Any], key: dict[str, str], timeout_s: float = 30) -> dict[str, Any]:
+        """The photo, once it is ready."""
+        done = self.wait_done(photo, key, timeout_s)
+        assert done["state"] == "ready", done
+        return done
+
+    def query(self, statement: str, **parameters: Any) -> list[Any]:
+        """Rows from the stack's database."""
+        with self._database.transaction() as tx:
+            return list(tx.execute(statement, parameters))
+
+    def pids(self, name: str) -> list[int]:
+        """A process' children: gunicorn's workers, say."""
+        master = self._running[name].pid
+        return [int(pid) for pid in Path(f"/proc/{master}/task/{master}/children").read_text().split()]
+
+    def log(self, name: str) -> str:
+        """All that a process has said."""
+        return self._log(name).read_text() if self._log(name).exists() else ""
+
+    def unexpected(self) -> list[str]:
+        """Lines of the logs that tell of an error that no test announced in `expected`."""
+        lines = [line for name in ("api", "worker", "stack") for line in self.log(name).splitlines()]
+        return [line for line in lines if _is_error(line) and not self._is_expected(line)]
+
+    def _is_expected(self, line: str) -> bool:
+        return any(re.search(pattern, line) for pattern in self.expected)
+
+    def _log(self, name: str) -> Path:
+        return self._folder / f"{name}.log"
+
+    def _ready(self) -> bool:
+        alive = all(process.poll() is None for process in self._running.values())
+        assert alive, f"a process ended:\n{self.log('api')}\n{self.log('worker')}"
+        return ports.answers(self.settings.port, "/readyz") and "worker ready" in self.log("worker")
+
+
+def _is_error(line: str) -> bool:
+    try:
+        entry = json.loads(line)
+    except ValueError:
+        # It came around our own logging: a traceback, a warning. Dramatiq's master has no other way.
+        return "[dramatiq.MainProcess] [INFO]" not in line
+    return entry["level"] in ("error", "critical") or "traceback" in entry

@@ -1,0 +1,127 @@
+"""Messages on Redis, and what happens when it is away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import redis
+from dramatiq.errors import ConnectionClosed
+
+from embedded.valkey import find_program
+from tasks.courier import Courier, Dispatch, RedisAway, connect, make_broker
+from tests.tasks.layer import until
+
+
+class Server:
+    """A Valkey of this test's own, to be stopped, hung and killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.socket = folder / "v.sock"
+        self.url = f"unix://{self.socket}?db=0"
+        self.start()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        command = [str(find_program()), "--port", "0", "--unixsocket", str(self.socket), "--save", ""]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=self.socket.parent)
+        with redis.Redis.from_url(self.url) as client:
+            until(lambda: _answers(client))
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.kill()
+        self.process.wait()
+
+
+def _answers(client: redis.Redis) -> bool:
+    try:
+        return bool(client.ping())
+    except redis.RedisError:
+        return False
+
+
+@pytest.fixture
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of the test's own."""
+    server = Server(tmp_path_factory.mktemp("v"))
+    yield server
+    os.kill(server.process.pid, signal.SIGCONT)
+    server.kill()
+
+
+def dispatch() -> Dispatch:
+    """A new task's first."""
+    return Dispatch("join", uuid4(), 1)
+
+
+def test_a_message_holds_the_task_id_alone(server: Server) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+    sent = dispatch()
+    Courier(broker).send([sent])
+    consumer = broker.consume("join")
+    message = next(consumer)
+    assert message is not None
+    assert (message.args, message.kwargs) == ((str(sent.task_id),), {})
+    assert message.message_id == f"{sent.task_id}.1"
+    consumer.ack(message)
+    assert broker.client.hlen("dramatiq:join.msgs") == 0
+
+
+def test_a_dead_redis_is_told_at_once(server: Server) -> None:
+    courier = Courier(make_broker(connect(server.url)))
+    server.kill()
+    with pytest.raises(RedisAway):
+        courier.send([dispatch()])
+    server.start()
+
+
+def test_a_hanging_redis_costs_the_first_a_moment_and_the_others_nothing(server: Server) -> None:
+    courier = Courier(make_broker(connect(server.url)))
+    courier.send([dispatch()])
+    os.kill(server.process.pid, signal.SIGSTOP)
+    begun_s = time.monotonic()
+    for _ in range(20):
+        with pytest.raises(RedisAway):
+            courier.send([dispatch()])
+    assert time.monotonic() - begun_s < 3
+    os.kill(server.process.pid, signal.SIGCONT)
+    until(lambda: _sends(courier))
+
+
+def test_a_restarted_redis_is_used_again(server: Server) -> None:
+    courier = Courier(make_broker(connect(server.url)))
+    courier.send([dispatch()])
+    server.kill()
+    server.start()
+    until(lambda: _sends(courier))
+
+
+def test_a_consumer_survives_every_redis_error_and_never_blocks_on_an_ack(server: Server) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+    Courier(broker).send([dispatch()])
+    consumer = broker.consume("join")
+    message = next(consumer)
+    assert message is not None
+    os.kill(server.process.pid, signal.SIGSTOP)
+    begun_s = time.monotonic()
+    consumer.ack(message)
+    with pytest.raises(ConnectionClosed):
+        next(consumer)
+    assert time.monotonic() - begun_s < 5
+
+
+def _sends(courier: Courier) -> bool:
+    try:
+        courier.send([dispatch()])
+    except RedisAway:
+        return False
+    return True

@@ -1,0 +1,206 @@
+"""What `make run` starts, as a person meets it: real processes, real signals."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg2
+import pytest
+
+from embedded import ports, processes
+from embedded.home import locked
+
+PROJECT = Path(__file__).resolve().parent.parent
+_STARTS_S = 90.0
+_STOPS_S = 15.0
+
+
+class Run:
+    """One `local.py` in a home of its own."""
+
+    def __init__(self, home: Path, **settings: str) -> None:
+        self.home = home
+        self.port = ports.any_free_port()
+        self.output = home.parent / f"{home.name}.txt"
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("SAFELIGHT_")}
+        environment |= {"SAFELIGHT_HOME": str(home), "SAFELIGHT_PORT": str(self.port)} | settings
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "local.py"],
+                cwd=PROJECT,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def said(self) -> str:
+        return self.output.read_text()
+
+    def wait_ready(self) -> Run:
+        processes.settles(
+            lambda: "ready:" in self.said() or self.process.poll() is not None, timeout_s=_STARTS_S
+        )
+        assert f"ready: http://127.0.0.1:{self.port}" in self.said()
+        return self
+
+    def settings(self) -> dict[str, str]:
+        words = shlex.split((self.home / "env").read_text())
+        return dict(word.split("=", 1) for word in words if "=" in word)
+
+    def ask(self, query: str) -> object:
+        with closing(psycopg2.connect(self.settings()["SAFELIGHT_DATABASE_URL"])) as connection:
+            connection.autocommit = True
+            with connection.cursor() as cursor:
+                cursor.execute(query)
+                return cursor.fetchone() if cursor.description else None
+
+    def status(self) -> int:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status
+
+    def left(self) -> list[int]:
+        """What runs on behalf of this home; local.py itself too."""
+        return processes.marked("SAFELIGHT_HOME", str(self.home))
+
+    def main_process(self, program: str) -> int:
+        """The oldest process of a program, `dramatiq`: the one that the supervisor started."""
+        return min(pid for pid in self.left() if program in processes.command_line(pid))
+
+    def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
+        self.process.send_signal(signum)
+        return self.process.wait(timeout=_STOPS_S)
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Callable[..., Run]]:
+    """Start `local.py`; whatever is left of it when the test is over is killed."""
+    runs: list[Run] = []
+
+    def start(name: str = "home", **settings: str) -> Run:
+        runs.append(Run(folder / name, **settings))
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        if run.process.poll() is None:
+            run.process.terminate()
+            processes.settles(lambda: run.process.poll() is not None, timeout_s=_STOPS_S)  # noqa: B023
+        run.process.kill()
+        run.process.wait()
+        processes.end(run.left(), signal.SIGKILL, grace_s=5)
+
+
+def test_it_starts_stops_and_goes_on_with_its_data(start: Callable[..., Run]) -> None:
+    run = start().wait_ready()
+    assert run.status() == 200
+    run.ask("CREATE TABLE kept AS SELECT 7 AS number")
+    assert run.stop() == 0
+    assert run.left() == []
+    again = start().wait_ready()
+    assert again.ask("SELECT number FROM kept") == (7,)
+    assert again.stop(signal.SIGINT) == 0
+
+
+def test_a_taken_port_is_a_clear_error_before_anything_is_started(start: Callable[..., Run]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        run = start(SAFELIGHT_PORT=str(port))
+        assert run.process.wait(timeout=30) == 1
+    assert f"port {port} is taken: set SAFELIGHT_PORT" in run.said()
+    assert not (run.home / "postgres" / "data").exists()
+
+
+def test_a_second_run_in_the_same_home_is_a_clear_error(start: Callable[..., Run], folder: Path) -> None:
+    with locked(folder / "home"):
+        run = start()
+        assert run.process.wait(timeout=30) == 1
+    assert "already" in run.said()
+
+
+def test_a_wrong_setting_is_a_clear_error(start: Callable[..., Run]) -> None:
+    run = start(SAFELIGHT_WORKER_SLOTS="many")
+    assert run.process.wait(timeout=30) == 1
+    assert "SAFELIGHT_WORKER_SLOTS='many' is not a whole number" in run.said()
+
+
+@pytest.mark.slow
+def test_servers_that_are_set_are_used_and_none_is_started(
+    start: Callable[..., Run], database_url: str, redis_url: str
+) -> None:
+    run = start(SAFELIGHT_DATABASE_URL=database_url, SAFELIGHT_REDIS_URL=redis_url).wait_ready()
+    assert run.settings()["SAFELIGHT_DATABASE_URL"] == database_url
+    assert not (run.home / "postgres").exists()
+    assert not (run.home / "valkey").exists()
+    assert run.stop() == 0
+
+
+@pytest.mark.slow
+def test_two_homes_run_side_by_side(start: Callable[..., Run]) -> None:
+    first, second = start("first"), start("second")
+    assert (first.wait_ready().status(), second.wait_ready().status()) == (200, 200)
+    assert first.stop() == 0
+    assert second.status() == 200
+
+
+@pytest.mark.slow
+def test_a_taken_monitoring_port_is_replaced(start: Callable[..., Run]) -> None:
+    port = ports.any_free_port()
+    with socket.create_server(("127.0.0.1", port + 1)):
+        run = start(SAFELIGHT_PORT=str(port))
+        run.port = port
+        run.wait_ready()
+    assert run.settings()["SAFELIGHT_MONITORING_PORT"] != str(port + 1)
+
+
+@pytest.mark.slow
+def test_after_a_kill_nothing_is_left_and_it_starts_again(start: Callable[..., Run]) -> None:
+    run = start().wait_ready()
+    run.ask("CREATE TABLE kept AS SELECT 7 AS number")
+    run.process.kill()
+    again = start().wait_ready()  # at once, while the first one's processes are still ending
+    assert again.ask("SELECT number FROM kept") == (7,)
+    again.process.kill()
+    assert processes.settles(lambda: again.left() == [], timeout_s=_STOPS_S)
+
+
+@pytest.mark.slow
+def test_without_its_supervisor_it_ends_and_nothing_is_left(start: Callable[..., Run]) -> None:
+    run = start().wait_ready()
+    os.kill(run.main_process("supervisor.supervisord"), signal.SIGKILL)
+    assert run.process.wait(timeout=_STOPS_S) == 1
+    assert processes.settles(lambda: run.left() == [], timeout_s=_STOPS_S)
+    assert "supervisord ended" in run.said()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", ["gunicorn", "dramatiq"])
+def test_a_killed_program_comes_back(start: Callable[..., Run], program: str) -> None:
+    run = start().wait_ready()
+    pid = run.main_process(program)
+    os.kill(pid, signal.SIGKILL)
+    assert processes.settles(lambda: "is up again" in run.said(), timeout_s=30)
+    assert run.main_process(program) != pid
+    assert run.status() == 200
+    assert run.stop() == 0
+    assert run.left() == []
+
+
+@pytest.mark.slow
+def test_a_second_ctrl_c_leaves_nothing(start: Callable[..., Run]) -> None:
+    run = start().wait_ready()
+    run.process.send_signal(signal.SIGINT)
+    assert processes.settles(lambda: "Stopping" in run.said(), timeout_s=5)
+    assert run.stop(signal.SIGINT) == 0
+    assert run.left() == []
