@@ -229,7 +229,7 @@ def test_an_exception_from_another_thread_ends_the_call_soon_and_frees_the_slot(
     thread.start()
     wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
     assert thread.ident is not None
-    raise_thread_exception(thread.ident, TimeLimitExceeded)  # type: ignore[no-untyped-call]
+    raise_thread_exception(thread.ident, TimeLimitExceeded)
     thread.join(3)
     assert [type(error) for error in ended] == [TimeLimitExceeded]
     assert not is_running(int((tmp_path / "pid").read_text()))
