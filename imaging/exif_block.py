@@ -13,6 +13,8 @@ from imaging import formats, isobmff, jpeg, png, tiff
 
 _MAX_BYTES = 16 << 20
 _MAX_CHUNKS = 100_000
+# a JPEG's metadata stands at its beginning, in a few segments of at most 64 KiB
+_HEAD_BYTES = 1 << 18
 # some writers repeat the JPEG marker's prefix where the format has none
 _PREFIX = re.compile(rb"(?:Exif\0.)*(?=II\*\0|MM\0\*)", re.DOTALL)
 # XMP specification part 3, 1.1.3; what is too long for one segment ("extension") holds no field of ours
@@ -76,7 +78,7 @@ def _candidates(file: BinaryIO, media_type: str) -> Iterator[bytes]:
             file.seek(formats.RAF_JPEG)
             start, length = struct.unpack(">2I", file.read(8).ljust(8, b"\0"))
             file.seek(start)
-            yield from _in_jpeg(io.BytesIO(file.read(min(length, _MAX_BYTES))))
+            yield from _in_jpeg(io.BytesIO(file.read(min(length, _HEAD_BYTES))))
 
 
 def _in_jpeg(file: BinaryIO) -> Iterator[bytes]:

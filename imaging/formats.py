@@ -57,9 +57,11 @@ _NO_IMAGE = (
     (re.compile(rb"#!"), "a script"),
     (re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE), "a web page"),
 )
-_HEIC_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"}
+_HEIC_BRANDS = {b"heic", b"heim", b"heis", b"hevc"}
 _AVIF_BRANDS = {b"avif", b"avis"}
-_HEIF_BRANDS = {b"mif1", b"mif2", b"msf1"}
+# the brands of more than 8 bits are named by the general type, which they are of too, as ExifTool does: what
+# takes image/heic need not take them
+_HEIF_BRANDS = {b"heix", b"hevx", b"mif1", b"mif2", b"msf1"}
 # compressions of sensor data that only raw files use: Sony, Nikon, Pentax, Kodak
 _RAW_COMPRESSIONS = {32767, 34713, 65535, 65000}
 # the makers whose raw files are TIFF structures with an embedded preview, by how their names begin

@@ -7,6 +7,7 @@ from PIL import Image, ImageChops
 
 from imaging import isobmff, jpeg, tiff
 
+_ISO = ("image/heic", "image/heif", "image/avif")
 _TAIL_BYTES = 1024
 # far beyond any HEIC, and well within a decoder's memory
 _MAX_FILLED_BYTES = 256 << 20
@@ -63,11 +64,12 @@ def closed(file: BinaryIO, media_type: str) -> BinaryIO:
 def readable_part(file: BinaryIO, media_type: str, picture: Image.Image) -> float:
     """Estimate, from 0 to 1, how much of a cut file's picture could be decoded."""
     announced_bytes = max(_announced_bmp_bytes(file, media_type), _announced_iso_bytes(file, media_type))
-    if announced_bytes:
-        return file.seek(0, 2) / announced_bytes
+    size_bytes = file.seek(0, 2)
+    if size_bytes < announced_bytes:
+        return size_bytes / announced_bytes
     if media_type == "image/jpeg" and _is_cut_in_coarse_scans(file):
         return 0.0
-    if media_type == "image/gif" or picture.info.get("interlace"):
+    if media_type in ("image/gif", *_ISO) or picture.info.get("interlace"):
         return _changed_part(_difference_to_rest(picture))
     return _decoded_rows(_difference_to_rest(picture), rows_at_once=16 if media_type == "image/jpeg" else 1)
 
@@ -78,8 +80,7 @@ def _announced_bmp_bytes(file: BinaryIO, media_type: str) -> int:
 
 
 def _announced_iso_bytes(file: BinaryIO, media_type: str) -> int:
-    is_iso = media_type in ("image/heic", "image/heif", "image/avif")
-    return max((end for _, _, end in isobmff.top_boxes(file)), default=0) if is_iso else 0
+    return max((end for _, _, end in isobmff.top_boxes(file)), default=0) if media_type in _ISO else 0
 
 
 def _difference_to_rest(picture: Image.Image) -> Image.Image:

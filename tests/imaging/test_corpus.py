@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from imaging.errors import TruncatedImage
+from imaging.formats import HEAD_BYTES, sniff
 from imaging.preview import render
 from tests.imaging.corpus import CORPUS, MAX_PIXELS, Entry, entries, exif_checks, preview_checks
 
@@ -18,6 +19,11 @@ def name_of(entry: Entry) -> str:
 @pytest.mark.parametrize("entry", entries(), ids=name_of)
 def test_previews(entry: Entry) -> None:
     assert [check for check in preview_checks(entry) if check.verdict != "right"] == []
+
+
+@pytest.mark.parametrize("entry", [e for e in entries() if e["expect"] != "refuse"], ids=name_of)
+def test_media_types(entry: Entry) -> None:
+    assert sniff((CORPUS / entry["file"]).read_bytes()[:HEAD_BYTES]) == entry["media_type"]
 
 
 @pytest.mark.parametrize("entry", [e for e in entries() if "exif" in e], ids=name_of)

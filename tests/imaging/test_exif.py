@@ -20,10 +20,14 @@ from tests.imaging.pictures import (
     SRATIONAL,
     UNDEFINED,
     Entry,
+    cr3,
     encoded,
     exif,
     four_corners,
     jpeg_with,
+    png_of,
+    raf,
+    raw_tiff,
     webp_with,
 )
 
@@ -267,3 +271,33 @@ def test_any_bytes_in_the_block_give_a_result(tmp_path: Path) -> None:
             block[rng.randrange(4, len(block))] = rng.randrange(256)
         metadata = read(tmp_path / "photo", jpeg_with([b"Exif\0\0" + block], Image.new("L", (8, 8))))
         json.dumps([metadata.fields, metadata.raw], allow_nan=False)
+
+
+LONG_TAIL = bytes(20_000_000)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        jpeg_with([b"Exif\0\0" + BLOCK]) + LONG_TAIL,
+        raw_tiff(LONG_TAIL),
+        cr3(LONG_TAIL),
+        raf(jpeg_with([b"Exif\0\0" + BLOCK]) + LONG_TAIL),
+        webp_with({b"EXIF": BLOCK, b"LONG": LONG_TAIL}),
+        png_of(8, 8, depth=8, colour_type=0, rows=[b"1" * 9] * 8) + LONG_TAIL,
+    ],
+    ids=["JPEG", "NEF", "CR3", "RAF", "WebP", "PNG"],
+)
+def test_only_the_headers_are_read(tmp_path: Path, data: bytes) -> None:
+    read(tmp_path / "photo", data)  # so that what is imported when first needed doesn't count
+    before = bytes_read()
+    read_exif(tmp_path / "photo")
+    assert bytes_read() - before < 600_000
+
+
+def bytes_read() -> int:
+    """How much this process has read so far, by the kernel's count."""
+    status = Path("/proc/self/io")
+    if not status.exists():
+        pytest.skip("only Linux counts it")
+    return int(status.read_text().split()[1])

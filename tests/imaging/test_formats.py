@@ -27,7 +27,7 @@ def test_what_pillow_writes_is_recognised(kind: str, media_type: str) -> None:
     ("brands", "media_type"),
     [
         (b"heic\0\0\0\0mif1heic", "image/heic"),
-        (b"heix\0\0\0\0mif1heix", "image/heic"),
+        (b"heix\0\0\0\0mif1heix", "image/heif"),
         (b"mif1\0\0\0\0mif1heic", "image/heic"),
         (b"mif1\0\0\0\0mif1miaf", "image/heif"),
         (b"mif1\0\0\0\0mif1avif", "image/avif"),
