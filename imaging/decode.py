@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pillow_heif
-from PIL import Image, ImageChops, ImageFile, PngImagePlugin
+from PIL import Image, ImageChops, ImageFile, PngImagePlugin, UnidentifiedImageError
 
 from imaging import cicp, exif_block, formats, isobmff, limits, png, raw, tiff, truncation, xmp
 from imaging.errors import CorruptImage, ImagingError, TooManyPixels, TruncatedImage
@@ -84,7 +84,8 @@ def _decode(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int,
         raise
     except Exception as error:
         # any kind of exception can come out of a decoder that is fed broken bytes
-        if "memory" in str(error).lower():
+        # (one that doesn't know a file names it, and that name can be anything)
+        if "memory" in str(error).lower() and not isinstance(error, UnidentifiedImageError):
             raise MemoryError(str(error)) from error
         return _load_rest(file, media_type, orientation, max_edge_px, max_pixels, reason=error)
 

@@ -52,7 +52,7 @@ def find_xmp(file: BinaryIO, media_type: str) -> bytes | None:
         case "image/heic" | "image/heif" | "image/avif":
             return isobmff.item(file, b"mime", max_bytes=_MAX_BYTES)
         case "image/tiff" | "image/x-adobe-dng":
-            return bytes(next(tiff.directories(file), {}).get(tiff.XMP, ()))
+            return tiff.content(next(tiff.directories(file), {}), tiff.XMP)
     return None
 
 
@@ -72,8 +72,8 @@ def _candidates(file: BinaryIO, media_type: str) -> Iterator[bytes]:
         case "image/x-canon-cr3":
             yield isobmff.canon_blocks(file).get(b"CMT1", b"")
         case "image/x-panasonic-rw2":
-            preview = next(tiff.directories(file), {}).get(tiff.PANASONIC_JPEG, ())
-            yield from _in_jpeg(io.BytesIO(bytes(preview)))
+            preview = tiff.content(next(tiff.directories(file), {}), tiff.PANASONIC_JPEG)
+            yield from _in_jpeg(io.BytesIO(preview))
         case "image/x-fuji-raf":
             file.seek(formats.RAF_JPEG)
             start, length = struct.unpack(">2I", file.read(8).ljust(8, b"\0"))

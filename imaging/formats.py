@@ -147,7 +147,7 @@ def _sniff_tiff(file: BinaryIO) -> str:
         return "image/x-canon-cr2"
     if not _has_sensor_data(ifd):
         return "image/tiff"
-    make = bytes(ifd.get(tiff.MAKE, ())).upper()
+    make = tiff.content(ifd, tiff.MAKE).upper()
     for name, media_type in _RAW_MAKES.items():
         if make.startswith(name):
             return media_type

@@ -1,5 +1,6 @@
 """The segments of a JPEG file (ITU-T T.81, B.1.1)."""
 
+import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -12,6 +13,8 @@ SCAN = 0xDA
 
 # the start-of-frame markers of what decoders read (T.81, table B.1); the lossless ones hold sensor data
 _FRAMES = {*SEQUENTIAL, PROGRESSIVE, 0xCA}
+# with its length and number of components (T.81, B.2.3): the marker alone comes up in profiles and videos too
+_SCAN_HEADER = re.compile(rb"\xff\xda\0[\x08\x0a\x0c\x0e][\x01-\x04]")
 # a real file has some dozens of segments; a hostile one could be of nothing but fill bytes
 _MAX_STEPS = 10_000
 
@@ -66,4 +69,4 @@ def frame(file: BinaryIO, start: int = 0, max_steps: int = _MAX_STEPS) -> tuple[
 def scans(file: BinaryIO) -> int:
     """Count the scans of a JPEG, and those of a thumbnail in it."""
     file.seek(0)
-    return sum(block.count(bytes((0xFF, SCAN))) for block in iter(lambda: file.read(1 << 20), b""))
+    return sum(len(_SCAN_HEADER.findall(block)) for block in iter(lambda: file.read(1 << 20), b""))

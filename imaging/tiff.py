@@ -91,6 +91,11 @@ def _values(file: BinaryIO, order: str, kind: int, count: int, field: bytes) -> 
     return tuple(up // down if down else 0 for up, down in zip(numbers[::2], numbers[1::2], strict=True))
 
 
+def content(ifd: Ifd, tag: int) -> bytes:
+    """Give what a tag of text or bytes holds; b"" without it."""
+    return bytes(value & 0xFF for value in ifd.get(tag, ()))
+
+
 def orientation(block: bytes | None) -> int:
     """Say how to turn a stored picture: 1 to 8 (EXIF 2.32, 4.6.4 A), 1 where nothing valid is said."""
     ifd = next(directories(io.BytesIO(block or b"")), {})

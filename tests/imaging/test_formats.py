@@ -96,6 +96,11 @@ def test_what_is_no_picture_says_so(head: bytes, seems: str) -> None:
         formats.sniff(head)
 
 
+def test_a_maker_that_is_no_text_is_no_maker() -> None:
+    with pytest.raises(UnsupportedFormat, match="raw photo of an uncommon kind"):
+        formats.sniff(exif([(0xFE, LONG, 1), (0x10F, SHORT, [999, 40_000]), (0x14A, LONG, 8)]))
+
+
 def test_text_cut_inside_a_letter_is_still_text() -> None:
     with pytest.raises(NotAnImage, match="text"):
         formats.sniff("ä".encode() * 10 + b"\xc3")

@@ -371,7 +371,15 @@ def test_after_a_damaged_file_pillow_is_as_strict_as_before(tmp_path: Path) -> N
     assert ImageFile.LOAD_TRUNCATED_IMAGES is False
 
 
+def test_what_looks_like_scans_in_a_profile_or_behind_the_picture_is_none(tmp_path: Path) -> None:
+    data = encoded(four_corners(), "JPEG", progressive=True, icc_profile=b"\xff\xda" * 5000)
+    assert_upright(rendered(tmp_path / "photo", data + b"\xff\xda" * 5000))
+
+
 def test_the_name_of_a_file_means_nothing(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    with pytest.raises(CorruptImage):
+        rendered(tmp_path / "memory" / "out of memory", b"GIF89a but nothing more;")
     assert_upright(rendered(tmp_path / "holiday.txt", encoded(four_corners(), "PNG")))
     with pytest.raises(NotAnImage):
         rendered(tmp_path / "holiday.jpg", b"wish you were here")
