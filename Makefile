@@ -6,6 +6,7 @@
 #   make test-slow  those that take minutes
 #   make lint       style, types, import directions
 #   make bench-tasks  what the task layer does a second, and how soon it mends (ARGS="--json FILE")
+#   make bench-imaging  how right and how fast previews and metadata are  (ARGS="--json FILE")
 #   make lock       write the locks anew             (ARGS=--upgrade for newer versions)
 
 BIN := .venv/bin
@@ -13,7 +14,7 @@ BIN := .venv/bin
 TIED := $(if $(shell command -v setpriv),setpriv --pdeathsig TERM)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run dev test test-slow lint lock bench-tasks
+.PHONY: run dev test test-slow lint lock bench-tasks bench-imaging
 .DEFAULT_GOAL := run
 
 run: .venv/.local
@@ -33,6 +34,9 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports
+
+bench-imaging: .venv/.dev
+	$(BIN)/python -m bench.imaging $(ARGS)
 
 # The same versions in all three: what the service needs, what `make run` adds, what development adds.
 COMPILE = build/lock/bin/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 \

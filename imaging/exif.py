@@ -3,24 +3,30 @@
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from imaging import exif_block, exif_tags, formats
+from imaging import exif_block, exif_tags, formats, isobmff, xmp, xmp_fields
 from imaging.exif_fields import normalise
-from imaging.exif_raw import Json, jsonable
+from imaging.exif_raw import Json, jsonable, text
+
+# Canon's CR3 has each directory in a block of its own
+_CANON_DIRECTORIES = {b"CMT1": "Image", b"CMT2": "EXIF", b"CMT4": "GPS"}
+# where EXIF has none of these it was lost, and only then XMP counts: the two are not kept in step by everyone
+_ESSENTIAL = ("make", "model", "taken_at", "latitude")
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """What a photo's EXIF says."""
+    """What a photo's EXIF says, and where it is missing, its XMP."""
 
     fields: dict[str, Json]
     """By the interface's names, every one there, None where the file says nothing usable."""
     raw: dict[str, Json]
-    """By directory and tag, such as "EXIF FNumber"; safe for PostgreSQL's jsonb."""
+    """By directory and tag, such as "EXIF FNumber" or "XMP dc:creator"; safe for PostgreSQL's jsonb."""
 
 
 def read_exif(path: Path) -> Metadata:
-    """Read the EXIF metadata of a photo; a photo without any gives fields of None.
+    """Read the metadata of a photo; a photo without any gives fields of None.
 
     Args:
         path: the photo; what it is, its bytes say. Only headers are read, not the picture's data.
@@ -30,10 +36,29 @@ def read_exif(path: Path) -> Metadata:
         OSError: the file cannot be opened.
     """
     with path.open("rb") as file:
-        media_type = formats.sniff(file.read(formats.HEAD_BYTES))
-        if media_type == "image/tiff":
-            file.seek(0)
-            tags = exif_tags.read(file)
-        else:
-            tags = exif_tags.read(io.BytesIO(exif_block.find(file, media_type) or b""))
-    return Metadata(fields=normalise(tags), raw=jsonable(tags))
+        media_type = formats.identify(file)
+        tags = _tags(file, media_type)
+        properties = xmp.parse(exif_block.find_xmp(file, media_type) or b"")
+    fields = normalise(tags)
+    if all(fields[name] is None for name in _ESSENTIAL):
+        fields |= {
+            name: value for name, value in xmp_fields.normalise(properties).items() if fields[name] is None
+        }
+    raw = jsonable(tags) | {f"XMP {name}": text(value) for name, value in properties.items()}
+    return Metadata(fields, raw)
+
+
+def _tags(file: BinaryIO, media_type: str) -> exif_tags.Tags:
+    if media_type == "image/tiff" or media_type in formats.TIFF_RAW:
+        tags = exif_tags.read(file)
+        # Panasonic keeps some in the JPEG inside only, such as the ISO
+        inside = exif_tags.read(io.BytesIO(exif_block.find(file, media_type) or b""))
+        return inside | tags
+    if media_type == "image/x-canon-cr3":
+        blocks = isobmff.canon_blocks(file)
+        found = [
+            exif_tags.read(io.BytesIO(blocks.get(kind, b"")), name)
+            for kind, name in _CANON_DIRECTORIES.items()
+        ]
+        return {name: tag for tags in found for name, tag in tags.items()}
+    return exif_tags.read(io.BytesIO(exif_block.find(file, media_type) or b""))

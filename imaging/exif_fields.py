@@ -7,10 +7,10 @@ import math
 import re
 from datetime import datetime
 
-from imaging.exif_raw import Json, number, text
+from imaging.exif_raw import Json, number, text, windows_text
 from imaging.exif_tags import Tags
 
-_EXPOSURE_PROGRAMS = {
+EXPOSURE_PROGRAMS = {
     1: "manual",
     2: "normal",
     3: "aperture priority",
@@ -20,7 +20,7 @@ _EXPOSURE_PROGRAMS = {
     7: "portrait",
     8: "landscape",
 }
-_METERING_MODES = {
+METERING_MODES = {
     1: "average",
     2: "center-weighted",
     3: "spot",
@@ -29,7 +29,7 @@ _METERING_MODES = {
     6: "partial",
     255: "other",
 }
-_WHITE_BALANCES = {0: "auto", 1: "manual"}
+WHITE_BALANCES = {0: "auto", 1: "manual"}
 _DATE_TAGS = (
     ("DateTimeOriginal", "SubSecTimeOriginal", "OffsetTimeOriginal"),
     ("DateTimeDigitized", "SubSecTimeDigitized", "OffsetTimeDigitized"),
@@ -51,18 +51,18 @@ def normalise(tags: Tags) -> dict[str, Json]:
         "lens_make": _text(tags, "LensMake"),
         "lens": _text(tags, "LensModel"),
         "software": _text(tags, "Software"),
-        "artist": _text(tags, "Artist"),
+        "artist": _text(tags, "Artist") or _windows_text(tags, "XPAuthor"),
         "copyright": _text(tags, "Copyright"),
-        "description": _text(tags, "ImageDescription"),
+        "description": _text(tags, "ImageDescription") or _windows_text(tags, "XPTitle"),
         "taken_at": taken_at,
         "taken_at_offset": offset,
         "exposure_time_s": _positive(tags, "ExposureTime"),
         "f_number": _positive(tags, "FNumber"),
         "iso": _iso(tags),
         "exposure_bias_ev": _number(tags, "ExposureBiasValue"),
-        "exposure_program": _named(tags, "ExposureProgram", _EXPOSURE_PROGRAMS),
-        "metering_mode": _named(tags, "MeteringMode", _METERING_MODES),
-        "white_balance": _named(tags, "WhiteBalance", _WHITE_BALANCES),
+        "exposure_program": _named(tags, "ExposureProgram", EXPOSURE_PROGRAMS),
+        "metering_mode": _named(tags, "MeteringMode", METERING_MODES),
+        "white_balance": _named(tags, "WhiteBalance", WHITE_BALANCES),
         "flash_fired": _flash_fired(tags),
         "focal_length_mm": _positive(tags, "FocalLength"),
         "focal_length_35mm_mm": _positive(tags, "FocalLengthIn35mmFilm"),
@@ -84,6 +84,10 @@ def _values(tags: Tags, name: str) -> list[object]:
 
 def _text(tags: Tags, name: str) -> str | None:
     return next((text(value) for value in _values(tags, name)), None)
+
+
+def _windows_text(tags: Tags, name: str) -> str | None:
+    return windows_text(_values(tags, name))
 
 
 def _number(tags: Tags, name: str) -> int | float | None:

@@ -14,6 +14,7 @@ Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 CUT = "…"
 """Stands at the end of a value that was cut."""
 
+WINDOWS_TAGS = range(0x9C9B, 0x9CA0)
 _MAX_TAGS = 500
 _MAX_ITEMS = 64
 _MAX_SIGNS = 1000
@@ -75,12 +76,22 @@ def _is_text_in_bytes(tag: IfdTag) -> bool:
 def _is_blob(tag: IfdTag) -> bool:
     return (
         tag.field_type in _BYTE_TYPES
+        and tag.tag not in WINDOWS_TAGS
         and not _is_text_in_bytes(tag)
         and (tag.field_length > _MAX_SIGNS or len(tag.values) > _MAX_ITEMS)
     )
 
 
+def windows_text(values: object) -> str | None:
+    """Read a text of Windows Explorer's own tags, XPTitle to XPSubject, which are UTF-16 in bytes."""
+    if not isinstance(values, list | tuple) or not all(isinstance(value, int) for value in values):
+        return None
+    return text(bytes(value & 0xFF for value in values).decode("utf-16-le", "replace"))
+
+
 def _value(tag: IfdTag) -> Json:
+    if tag.tag in WINDOWS_TAGS:
+        return windows_text(tag.values)
     if isinstance(tag.values, str | bytes):
         return text(tag.values)
     if _is_text_in_bytes(tag):

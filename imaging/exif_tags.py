@@ -9,16 +9,17 @@ from typing import Any, BinaryIO
 
 from exifread.core.exif_header import ExifHeader
 from exifread.core.ifd_tag import IfdTag
+from exifread.tags.exif import GPS_TAGS
 
 from imaging import tiff
 
 Tags = dict[str, IfdTag]
 """Tags by exifread's names, such as "Image Make", "EXIF ISOSpeedRatings", "GPS GPSLatitude"."""
 
-_XMP, _IPTC, _PHOTOSHOP, _ICC, _MAKER_NOTE = 0x02BC, 0x83BB, 0x8649, 0x8773, 0x927C
-_BLOBS = {_XMP, _IPTC, _PHOTOSHOP, _ICC, _MAKER_NOTE}
-# real files take 1 % of this; using it up takes under a second
-_BUDGET_BYTES = 32 << 20
+_IPTC, _PHOTOSHOP, _ICC, _MAKER_NOTE, _DNG_PRIVATE = 0x83BB, 0x8649, 0x8773, 0x927C, 0xC634
+_BLOBS = {tiff.XMP, _IPTC, _PHOTOSHOP, _ICC, _MAKER_NOTE, _DNG_PRIVATE, tiff.PANASONIC_JPEG}
+# real files take 4 % of this; using it up takes under a second
+_BUDGET_BYTES = 8 << 20
 _COST_OF_A_READ = 64
 _MAX_READ_BYTES = 1 << 16
 
@@ -61,23 +62,25 @@ class _Header(ExifHeader):
             logging.getLogger(__name__).debug("tag 0x%04X is unreadable", tag, exc_info=True)
 
 
-def read(block: BinaryIO) -> Tags:
+def read(block: BinaryIO, directory: str = "Image") -> Tags:
     """Read the tags of a picture, its EXIF and its GPS directory.
 
     Args:
-        block: a seekable file that starts with a TIFF header: an EXIF block, or a TIFF file itself.
+        block: a seekable file that starts with a TIFF header: an EXIF block, or a TIFF or raw file itself.
+        directory: what the first directory is, by exifread's names: "Image", "EXIF" or "GPS".
 
     Returns:
         The tags that could be read; none of a block that is no TIFF structure. Maker notes, XMP, IPTC and
         colour profiles, which have formats of their own, are left out.
     """
     logging.getLogger("exifread").setLevel(logging.CRITICAL)
+    block.seek(0)
     start = block.read(4)
     if not tiff.is_tiff(start):
         return {}
     header = _Header(_Metered(block), chr(start[0]), 0, 0, strict=False)  # type: ignore[arg-type]
     try:
-        header.dump_ifd(header._first_ifd(), "Image")
+        header.dump_ifd(header._first_ifd(), directory, GPS_TAGS if directory == "GPS" else None)
         exif = header.tags.get("Image ExifOffset")
         if exif and exif.values:
             header.dump_ifd(exif.values[0], "EXIF")

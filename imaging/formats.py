@@ -1,7 +1,9 @@
 """What a file is, told by its first bytes; its name and declared type don't count."""
 
 import codecs
+import io
 import re
+from typing import BinaryIO
 
 from imaging import tiff
 from imaging.errors import NotAnImage, UnsupportedFormat
@@ -9,11 +11,17 @@ from imaging.errors import NotAnImage, UnsupportedFormat
 HEAD_BYTES = 4096
 """How many bytes from the start of a file `sniff` wants (fewer if the file is shorter)."""
 
+RAF_JPEG = 84
+"""Where a Fujifilm RAF names its JPEG, records and sensor data: place and length of each, big-endian."""
+
 _ACCEPTED = (
     (re.compile(rb"\xff\xd8\xff"), "image/jpeg"),
     (re.compile(rb"\x89PNG\r\n\x1a\n"), "image/png"),
     (re.compile(rb"GIF8[79]a"), "image/gif"),
     (re.compile(rb"RIFF....WEBP", re.DOTALL), "image/webp"),
+    (re.compile(rb"FUJIFILMCCD-RAW"), "image/x-fuji-raf"),
+    (re.compile(rb"IIR[OS]|MMOR"), "image/x-olympus-orf"),
+    (re.compile(rb"IIU\0"), "image/x-panasonic-rw2"),
     (re.compile(rb"BM.{4}\0{4}.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\0\0\0", re.DOTALL), "image/bmp"),
 )
 _TIFF = re.compile(rb"II\*\0|MM\0\*|II\+\0|MM\0\+")
@@ -32,9 +40,7 @@ _REFUSED = (
     (re.compile(rb"qoif"), "a QOI picture"),
     (re.compile(rb"P[1-7]\s"), "a Netpbm picture"),
     (re.compile(rb".{128}DICM", re.DOTALL), "a DICOM medical image"),
-    (re.compile(rb"FUJIFILMCCD-RAW"), "a raw photo (Fujifilm RAF)"),
-    (re.compile(rb"IIR[OS]|MMOR"), "a raw photo (Olympus ORF)"),
-    (re.compile(rb"IIU\0"), "a raw photo (Panasonic RW2)"),
+    (re.compile(rb"II\x1a\0\0\0HEAP"), "a raw photo (Canon CRW)"),
     (re.compile(rb"FOVb"), "a raw photo (Sigma X3F)"),
     (re.compile(rb"\0MRM"), "a raw photo (Minolta MRW)"),
     (re.compile(rb"RIFF....AVI |\x1aE\xdf\xa3|FLV\x01", re.DOTALL), "a video"),
@@ -51,11 +57,33 @@ _NO_IMAGE = (
     (re.compile(rb"#!"), "a script"),
     (re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE), "a web page"),
 )
-_HEIC_BRANDS = {b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"}
+_HEIC_BRANDS = {b"heic", b"heim", b"heis", b"hevc"}
 _AVIF_BRANDS = {b"avif", b"avis"}
-_HEIF_BRANDS = {b"mif1", b"mif2", b"msf1"}
+# the brands of more than 8 bits are named by the general type, which they are of too, as ExifTool does: what
+# takes image/heic need not take them
+_HEIF_BRANDS = {b"heix", b"hevx", b"mif1", b"mif2", b"msf1"}
 # compressions of sensor data that only raw files use: Sony, Nikon, Pentax, Kodak
 _RAW_COMPRESSIONS = {32767, 34713, 65535, 65000}
+# the makers whose raw files are TIFF structures with an embedded preview, by how their names begin
+_RAW_MAKES = {
+    b"NIKON": "image/x-nikon-nef",
+    b"SONY": "image/x-sony-arw",
+    b"PENTAX": "image/x-pentax-pef",
+    b"RICOH": "image/x-pentax-pef",
+    b"SAMSUNG": "image/x-samsung-srw",
+}
+TIFF_RAW = frozenset(
+    {
+        "image/x-adobe-dng",
+        "image/x-canon-cr2",
+        "image/x-olympus-orf",
+        "image/x-panasonic-rw2",
+        *_RAW_MAKES.values(),
+    }
+)
+"""Raw photos that are TIFF structures."""
+RAW = TIFF_RAW | {"image/x-canon-cr3", "image/x-fuji-raf"}
+"""Raw photos: sensor data, with a JPEG beside it for those who only want to look."""
 
 
 def sniff(head: bytes) -> str:
@@ -77,11 +105,18 @@ def sniff(head: bytes) -> str:
     if head[4:8] == b"ftyp":
         return _sniff_iso(head)
     if _TIFF.match(head):
-        return _sniff_tiff(head)
+        return _sniff_tiff(io.BytesIO(head))
     for pattern, kind in _REFUSED:
         if pattern.match(head):
             raise UnsupportedFormat(f"the file seems to be {kind}, which is not supported")
     raise NotAnImage(f"the file is not a picture: it seems to be {_describe(head)}")
+
+
+def identify(file: BinaryIO) -> str:
+    """Name the media type of a whole file, as `sniff` does, but see TIFF directories beyond its head too."""
+    file.seek(0)
+    media_type = sniff(file.read(HEAD_BYTES))
+    return _sniff_tiff(file) if media_type == "image/tiff" else media_type
 
 
 def _sniff_iso(head: bytes) -> str:
@@ -90,7 +125,7 @@ def _sniff_iso(head: bytes) -> str:
     major = head[8:12]
     brands = [major, *(head[at : at + 4] for at in range(16, end - 3, 4))]
     if major == b"crx ":
-        raise UnsupportedFormat("the file seems to be a raw photo (Canon CR3), which is not supported")
+        return "image/x-canon-cr3"
     if major in _HEIC_BRANDS | _AVIF_BRANDS | _HEIF_BRANDS:
         # a general major brand leaves it to the compatible ones to name the codec
         for brand in brands:
@@ -102,21 +137,29 @@ def _sniff_iso(head: bytes) -> str:
     raise UnsupportedFormat("the file seems to be a video, which is not supported")
 
 
-def _sniff_tiff(head: bytes) -> str:
+def _sniff_tiff(file: BinaryIO) -> str:
     """Tell a TIFF picture from the raw formats that look like one."""
-    tags = tiff.first_ifd(head)
-    kind = None
-    if tiff.DNG_VERSION in tags:
-        kind = "Adobe DNG"
-    elif head[8:10] == b"CR":
-        kind = "Canon CR2"
-    elif tags.get(tiff.COMPRESSION) in _RAW_COMPRESSIONS or (
-        tags.get(tiff.SUBFILE_TYPE, 0) & 1 and tiff.SUB_IFDS in tags and tiff.MAKE in tags
-    ):
-        kind = "a camera's own format"
-    if kind:
-        raise UnsupportedFormat(f"the file seems to be a raw photo ({kind}), which is not supported")
-    return "image/tiff"
+    ifd = next(tiff.directories(file), {})
+    file.seek(8)
+    if tiff.DNG_VERSION in ifd:
+        return "image/x-adobe-dng"
+    if file.read(2) == b"CR":
+        return "image/x-canon-cr2"
+    if not _has_sensor_data(ifd):
+        return "image/tiff"
+    make = tiff.content(ifd, tiff.MAKE).upper()
+    for name, media_type in _RAW_MAKES.items():
+        if make.startswith(name):
+            return media_type
+    raise UnsupportedFormat("the file seems to be a raw photo of an uncommon kind, which is not supported")
+
+
+def _has_sensor_data(ifd: tiff.Ifd) -> bool:
+    is_reduced = bool(next(iter(ifd.get(tiff.SUBFILE_TYPE, ())), 0) & 1)
+    compressions = set(ifd.get(tiff.COMPRESSION, ()))
+    return bool(compressions & _RAW_COMPRESSIONS) or (
+        is_reduced and tiff.SUB_IFDS in ifd and tiff.MAKE in ifd
+    )
 
 
 def _describe(head: bytes) -> str:

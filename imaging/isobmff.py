@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 _MAX_META_BYTES = 16 << 20
+_MAX_EXTENTS = 1000
 
 
 class _Reader:
@@ -65,13 +66,13 @@ def _meta(file: BinaryIO) -> dict[bytes, bytes]:
     return {}
 
 
-def exif_item(file: BinaryIO, *, max_bytes: int) -> bytes | None:
-    """Read the EXIF item: a 4-byte offset, what it spans, then the block; None without one."""
+def item(file: BinaryIO, kind: bytes, *, max_bytes: int) -> bytes | None:
+    """Read the first item of a type, such as Exif (a 4-byte offset, what it spans, the block) or mime."""
     meta = _meta(file)
     try:
-        item = next((id_ for id_, kind in _item_types(meta.get(b"iinf", b"")) if kind == b"Exif"), None)
+        wanted = next((id_ for id_, found in _item_types(meta.get(b"iinf", b"")) if found == kind), None)
         for id_, method, extents in _item_places(meta.get(b"iloc", b"")):
-            if id_ == item:
+            if id_ == wanted:
                 return _read_extents(file, extents, meta.get(b"idat") if method == 1 else None, max_bytes)
     except struct.error:
         pass
@@ -80,16 +81,28 @@ def exif_item(file: BinaryIO, *, max_bytes: int) -> bytes | None:
 
 def turns_picture(file: BinaryIO) -> bool:
     """Tell whether the primary picture carries a rotation or mirror property."""
+    return any(kind in (b"irot", b"imir") for kind, _ in _primary_properties(file))
+
+
+def colour_numbers(file: BinaryIO) -> tuple[int, int] | None:
+    """Read primaries and transfer of the primary picture as in ITU-T H.273; None where it has none."""
+    for kind, data in _primary_properties(file):
+        if kind == b"colr" and data[:4] == b"nclx" and len(data) >= 8:
+            return int.from_bytes(data[4:6], "big"), int.from_bytes(data[6:8], "big")
+    return None
+
+
+def _primary_properties(file: BinaryIO) -> list[tuple[bytes, bytes]]:
     meta = _meta(file)
-    properties = dict(_boxes(meta.get(b"iprp", b"")))
-    kinds = [kind for kind, _ in _boxes(properties.get(b"ipco", b""))]
+    boxes = dict(_boxes(meta.get(b"iprp", b"")))
+    properties = list(_boxes(boxes.get(b"ipco", b"")))
     try:
         primary = _Reader(meta.get(b"pitm", b""))
         version, _ = primary.full_box()
-        wanted = _associations(properties.get(b"ipma", b""), primary.take(4 if version else 2))
+        wanted = _associations(boxes.get(b"ipma", b""), primary.take(4 if version else 2))
     except struct.error:
-        return False
-    return any(kinds[index - 1] in (b"irot", b"imir") for index in wanted if 0 < index <= len(kinds))
+        return []
+    return [properties[index - 1] for index in wanted if 0 < index <= len(properties)]
 
 
 def _item_types(iinf: bytes) -> Iterator[tuple[int, bytes]]:
@@ -139,7 +152,7 @@ def _read_extents(
     file: BinaryIO, extents: list[tuple[int, int]], idat: bytes | None, max_bytes: int
 ) -> bytes:
     parts: list[bytes] = []
-    for offset, length in extents:
+    for offset, length in extents[:_MAX_EXTENTS]:
         length = min(length, max_bytes - sum(map(len, parts)))
         if idat is not None:
             parts.append(idat[offset : offset + length])
@@ -147,3 +160,20 @@ def _read_extents(
             file.seek(offset)
             parts.append(file.read(length))
     return b"".join(parts)
+
+
+_CANON = bytes.fromhex("85c0b687820f11e08111f4ce462b6a48")
+
+
+def canon_blocks(file: BinaryIO) -> dict[bytes, bytes]:
+    """Read the TIFF structures of a Canon CR3: CMT1 is the main directory, CMT2 is EXIF's, CMT4 is GPS'.
+
+    Canon publishes no description; they lie in the first `uuid` box of `moov`.
+    """
+    for kind, start, end in top_boxes(file):
+        if kind == b"moov":
+            file.seek(start)
+            inner = _boxes(file.read(min(end - start, _MAX_META_BYTES)))
+            uuids = (data[16:] for name, data in inner if name == b"uuid" and data.startswith(_CANON))
+            return dict(_boxes(next(uuids, b"")))
+    return {}

@@ -8,7 +8,8 @@ from PIL import Image
 
 from imaging.colour import continuous, to_srgb
 from imaging.decode import decode
-from imaging.resize import fit, resize
+from imaging.resize import Size, fit, resize
+from imaging.thumbhash import thumbhash
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class Rendering:
     height: int
     previews: tuple[Preview, ...]
     """One of each of PREVIEW_SIZES, in that order."""
-    placeholder: bytes | None
-    """A ThumbHash; not made yet."""
+    placeholder: bytes
+    """A ThumbHash: some 25 bytes that show the photo, blurred, until a preview is there."""
     warnings: tuple[str, ...]
     """`truncated` or `damaged` where only a part of the picture could be read."""
 
@@ -71,7 +72,7 @@ def render(path: Path, *, max_pixels: int) -> Rendering:
 
     Args:
         path: the photo; what it is, its bytes say.
-        max_pixels: refuse pictures whose header announces more.
+        max_pixels: refuse pictures whose header announces more (of JPEGs, 4 times as many).
 
     Raises:
         NotAnImage, UnsupportedFormat, TruncatedImage, CorruptImage, TooManyPixels: for good.
@@ -83,17 +84,20 @@ def render(path: Path, *, max_pixels: int) -> Rendering:
     # scaled before it is converted and turned: each step then has the fewest pixels to do
     picture = resize(continuous(decoded.picture), fit(decoded.size, largest_px), decoded.box)
     picture = to_srgb(picture, decoded.icc)
-    width, height = decoded.size
     if decoded.orientation in _TURNS:
         picture = picture.transpose(_TURNS[decoded.orientation])
-    if decoded.orientation >= 5:
-        width, height = height, width
+    shown = _upright(decoded.size, decoded.orientation)
     previews = {}
     for size in largest_first:
-        picture = resize(picture, fit((width, height), size.max_edge_px))
+        picture = resize(picture, fit(shown, size.max_edge_px))
         previews[size.name] = Preview(size.name, *picture.size, MEDIA_TYPE, _encode(picture))
     in_order = tuple(previews[size.name] for size in PREVIEW_SIZES)
-    return Rendering(width, height, in_order, None, decoded.warnings)
+    width, height = _upright(decoded.photo_size, decoded.orientation)
+    return Rendering(width, height, in_order, thumbhash(picture), decoded.warnings)
+
+
+def _upright(size: Size, orientation: int) -> Size:
+    return (size[1], size[0]) if orientation >= 5 else size
 
 
 def _encode(picture: Image.Image) -> bytes:

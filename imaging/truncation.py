@@ -5,9 +5,12 @@ from typing import BinaryIO
 
 from PIL import Image, ImageChops
 
-from imaging import isobmff, jpeg
+from imaging import isobmff, jpeg, tiff
 
+_ISO = ("image/heic", "image/heif", "image/avif")
 _TAIL_BYTES = 1024
+# far beyond any HEIC, and well within a decoder's memory
+_MAX_FILLED_BYTES = 256 << 20
 
 
 def is_cut(file: BinaryIO, media_type: str, reason: Exception) -> bool:
@@ -25,7 +28,7 @@ def is_cut(file: BinaryIO, media_type: str, reason: Exception) -> bool:
         case "image/jpeg":
             return jpeg.END not in tail or not _reaches_a_scan(file)
         case "image/bmp":
-            return _announced_bmp_bytes(file) > size_bytes
+            return _announced_bmp_bytes(file, media_type) > size_bytes
         case "image/png":
             return b"IEND" not in tail
         case "image/gif":
@@ -37,35 +40,47 @@ def is_cut(file: BinaryIO, media_type: str, reason: Exception) -> bool:
             boxes = list(isobmff.top_boxes(file))
             # a type that is no word comes of broken lengths, not of a missing end
             return bool(boxes) and boxes[-1][0].isalnum() and boxes[-1][2] > size_bytes
+        case "image/tiff":
+            return tiff.data_end(file) > size_bytes
     return "truncated" in str(reason).lower() or isinstance(reason, EOFError)
 
 
 def closed(file: BinaryIO, media_type: str) -> BinaryIO:
     """Give a cut file the end that lets its decoder show what is there.
 
-    Without an end marker libjpeg gives nothing at all of a progressive JPEG.
+    Without an end marker libjpeg gives nothing at all of a progressive JPEG, and libheif nothing of a file
+    whose boxes reach beyond its end; of one filled up it gives the tiles that are whole.
     """
-    if media_type != "image/jpeg":
-        return file
-    file.seek(0)
-    return io.BytesIO(file.read() + jpeg.END)
+    if media_type == "image/jpeg":
+        file.seek(0)
+        return io.BytesIO(file.read() + jpeg.END)
+    size_bytes, announced_bytes = file.seek(0, 2), _announced_iso_bytes(file, media_type)
+    if size_bytes < announced_bytes <= min(10 * size_bytes, _MAX_FILLED_BYTES):
+        file.seek(0)
+        return io.BytesIO(file.read().ljust(announced_bytes, b"\0"))
+    return file
 
 
 def readable_part(file: BinaryIO, media_type: str, picture: Image.Image) -> float:
     """Estimate, from 0 to 1, how much of a cut file's picture could be decoded."""
-    if media_type == "image/bmp":
-        announced_bytes = _announced_bmp_bytes(file)
-        return file.seek(0, 2) / max(1, announced_bytes)
+    announced_bytes = max(_announced_bmp_bytes(file, media_type), _announced_iso_bytes(file, media_type))
+    size_bytes = file.seek(0, 2)
+    if size_bytes < announced_bytes:
+        return size_bytes / announced_bytes
     if media_type == "image/jpeg" and _is_cut_in_coarse_scans(file):
         return 0.0
-    if media_type == "image/gif" or picture.info.get("interlace"):
+    if media_type in ("image/gif", *_ISO) or picture.info.get("interlace"):
         return _changed_part(_difference_to_rest(picture))
     return _decoded_rows(_difference_to_rest(picture), rows_at_once=16 if media_type == "image/jpeg" else 1)
 
 
-def _announced_bmp_bytes(file: BinaryIO) -> int:
+def _announced_bmp_bytes(file: BinaryIO, media_type: str) -> int:
     file.seek(2)
-    return int.from_bytes(file.read(4), "little")
+    return int.from_bytes(file.read(4), "little") if media_type == "image/bmp" else 0
+
+
+def _announced_iso_bytes(file: BinaryIO, media_type: str) -> int:
+    return max((end for _, _, end in isobmff.top_boxes(file)), default=0) if media_type in _ISO else 0
 
 
 def _difference_to_rest(picture: Image.Image) -> Image.Image:

@@ -108,18 +108,97 @@ def webp_with(chunks: Mapping[bytes, bytes], picture: Image.Image | None = None)
     return b"RIFF" + struct.pack("<I", len(body) + 4) + b"WEBP" + body
 
 
+def chunk(name: bytes, content: bytes) -> bytes:
+    """A chunk of a PNG."""
+    return struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+
+def png_of(width: int, height: int, *, depth: int, colour_type: int, rows: list[bytes]) -> bytes:
+    """A PNG of rows as they are stored."""
+    header = struct.pack(">IIBBBBB", width, height, depth, colour_type, 0, 0, 0)
+    data = zlib.compress(b"".join(b"\0" + row for row in rows))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", data) + chunk(b"IEND", b"")
+
+
 def png_header(width: int, height: int) -> bytes:
     """A PNG that announces a size and holds next to nothing."""
+    return png_of(width, height, depth=8, colour_type=2, rows=[b""])
 
-    def chunk(name: bytes, content: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(content)) + name + content + struct.pack(">I", zlib.crc32(name + content))
+
+def striped_tiff(picture: Image.Image, rows_per_strip: int = 40) -> bytes:
+    """A compressed TIFF whose directory stands before its strips, as scanners and editors write it."""
+    width, height = picture.size
+    data = picture.tobytes()
+    step = 3 * width * rows_per_strip
+    strips = [zlib.compress(data[at : at + step]) for at in range(0, len(data), step)]
+
+    def header(offsets: list[int]) -> bytes:
+        return exif(
+            [
+                (0x100, LONG, width),
+                (0x101, LONG, height),
+                (0x102, SHORT, [8, 8, 8]),
+                (0x103, SHORT, 8),
+                (0x106, SHORT, 2),
+                (0x111, LONG, offsets),
+                (0x115, SHORT, 3),
+                (0x116, LONG, rows_per_strip),
+                (0x117, LONG, [len(strip) for strip in strips]),
+            ]
         )
 
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(b"\0"))
-        + chunk(b"IEND", b"")
+    start = len(header([0] * len(strips)))
+    offsets = [start + sum(map(len, strips[:number])) for number in range(len(strips))]
+    return header(offsets) + b"".join(strips)
+
+
+def raw_tiff(
+    preview: bytes,
+    *,
+    make: str = "NIKON CORPORATION",
+    size: tuple[int, int] = (6000, 4000),
+    orientation: int = 1,
+    magic: bytes = b"II*\0",
+    more: list[Entry] | None = None,
+) -> bytes:
+    """A raw photo of the TIFF kind: a directory, EXIF, the sensor's size, a preview behind other bytes."""
+    main = [
+        (0xFE, LONG, 1),
+        (0x10F, ASCII, make),
+        (0x110, ASCII, "Box 1"),
+        (0x112, SHORT, orientation),
+        (0x14A, LONG, 8),
+        *(more or []),
+    ]
+    photo = [(0x8827, SHORT, 400), (0xA002, LONG, size[0]), (0xA003, LONG, size[1])]
+    return magic + exif(main, photo)[4:] + b"sensor\xff\xd8\xffdata" * 99 + preview + b"more sensor data" * 99
+
+
+def raf(preview: bytes, size: tuple[int, int] = (6000, 4000)) -> bytes:
+    """A Fujifilm RAF: a header that names the JPEG, the records and the sensor data."""
+    record = struct.pack(">I2H2H", 1, 0x0111, 4, size[1], size[0])
+    places = struct.pack(
+        ">6I", 148, len(preview), 148 + len(preview), len(record), 148 + len(preview) + len(record), 16
     )
+    return (
+        (b"FUJIFILMCCD-RAW 0201".ljust(84, b"\0") + places).ljust(148, b"\0") + preview + record + bytes(16)
+    )
+
+
+def box(kind: bytes, *contents: bytes) -> bytes:
+    """A box of the ISO base media format."""
+    return struct.pack(">I", 8 + sum(map(len, contents))) + kind + b"".join(contents)
+
+
+def cr3(preview: bytes, size: tuple[int, int] = (6000, 4000), orientation: int = 1) -> bytes:
+    """A Canon CR3: EXIF in blocks of one directory each, the preview in the media data."""
+    blocks = box(b"CMT1", exif([(0x10F, ASCII, "Canon"), (0x112, SHORT, orientation)]))
+    photo = exif([(0x8827, SHORT, 400), (0xA002, LONG, size[0]), (0xA003, LONG, size[1])])
+    blocks += box(b"CMT2", photo)
+    blocks += box(
+        b"CMT4",
+        exif([(1, ASCII, "S"), (2, RATIONAL, [48, 30, 0]), (3, ASCII, "E"), (4, RATIONAL, [9, 0, 0])]),
+    )
+    uuid = bytes.fromhex("85c0b687820f11e08111f4ce462b6a48")
+    head = box(b"ftyp", b"crx \0\0\0\1crx isom") + box(b"moov", box(b"uuid", uuid, blocks))
+    return head + box(b"mdat", preview, b"sensor data" * 99)

@@ -20,10 +20,14 @@ from tests.imaging.pictures import (
     SRATIONAL,
     UNDEFINED,
     Entry,
+    cr3,
     encoded,
     exif,
     four_corners,
     jpeg_with,
+    png_of,
+    raf,
+    raw_tiff,
     webp_with,
 )
 
@@ -232,6 +236,16 @@ def test_raw_tags_are_json_that_postgresql_takes(tmp_path: Path) -> None:
     assert area == [*range(64), "…"]
 
 
+def test_the_texts_of_windows_explorer_are_read(tmp_path: Path) -> None:
+    title, author = ("Ferien in Zürich".encode("utf-16-le") + b"\0\0", "Eva".encode("utf-16-le"))
+    entries: list[Entry] = [(0x9C9B, 1, list(title)), (0x9C9D, 1, list(author))]
+    metadata = read(tmp_path / "photo", jpeg_with([b"Exif\0\0" + exif(entries)]))
+    assert (metadata.fields["description"], metadata.fields["artist"]) == ("Ferien in Zürich", "Eva")
+    assert metadata.raw["Image XPTitle"] == "Ferien in Zürich"
+    both = exif([*entries, (0x13B, ASCII, "Ada")])
+    assert read(tmp_path / "photo", jpeg_with([b"Exif\0\0" + both])).fields["artist"] == "Ada"
+
+
 def test_a_broken_tag_costs_no_other(tmp_path: Path) -> None:
     # a GPS directory that points nowhere, and a type that doesn't exist
     block = exif([(0x10F, ASCII, "Acme"), (0x8825, LONG, 4_000_000_000), (0x9999, 99, 7)], [TAKEN])
@@ -244,9 +258,9 @@ def test_a_hostile_block_is_given_up_within_a_second(tmp_path: Path) -> None:
     many = [(0x1000 + number, RATIONAL, [Fraction(1, 3)] * 999) for number in range(8)]
     entry = exif(many)[10:22]
     block = b"II*\0\x08\0\0\0" + (5000).to_bytes(2, "little") + entry * 5000
-    started = time.monotonic()
+    started = time.process_time()
     read(tmp_path / "photo", jpeg_with([b"Exif\0\0" + block.ljust(65_000, b"\1")]))
-    assert time.monotonic() - started < 4
+    assert time.process_time() - started < 2
 
 
 def test_any_bytes_in_the_block_give_a_result(tmp_path: Path) -> None:
@@ -257,3 +271,33 @@ def test_any_bytes_in_the_block_give_a_result(tmp_path: Path) -> None:
             block[rng.randrange(4, len(block))] = rng.randrange(256)
         metadata = read(tmp_path / "photo", jpeg_with([b"Exif\0\0" + block], Image.new("L", (8, 8))))
         json.dumps([metadata.fields, metadata.raw], allow_nan=False)
+
+
+LONG_TAIL = bytes(20_000_000)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        jpeg_with([b"Exif\0\0" + BLOCK]) + LONG_TAIL,
+        raw_tiff(LONG_TAIL),
+        cr3(LONG_TAIL),
+        raf(jpeg_with([b"Exif\0\0" + BLOCK]) + LONG_TAIL),
+        webp_with({b"EXIF": BLOCK, b"LONG": LONG_TAIL}),
+        png_of(8, 8, depth=8, colour_type=0, rows=[b"1" * 9] * 8) + LONG_TAIL,
+    ],
+    ids=["JPEG", "NEF", "CR3", "RAF", "WebP", "PNG"],
+)
+def test_only_the_headers_are_read(tmp_path: Path, data: bytes) -> None:
+    read(tmp_path / "photo", data)  # so that what is imported when first needed doesn't count
+    before = bytes_read()
+    read_exif(tmp_path / "photo")
+    assert bytes_read() - before < 600_000
+
+
+def bytes_read() -> int:
+    """How much this process has read so far, by the kernel's count."""
+    status = Path("/proc/self/io")
+    if not status.exists():
+        pytest.skip("only Linux counts it")
+    return int(status.read_text().split()[1])

@@ -3,7 +3,7 @@ from PIL import Image
 
 from imaging import formats
 from imaging.errors import NotAnImage, UnsupportedFormat
-from tests.imaging.pictures import LONG, SHORT, encoded, exif
+from tests.imaging.pictures import ASCII, LONG, SHORT, encoded, exif
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_what_pillow_writes_is_recognised(kind: str, media_type: str) -> None:
     ("brands", "media_type"),
     [
         (b"heic\0\0\0\0mif1heic", "image/heic"),
-        (b"heix\0\0\0\0mif1heix", "image/heic"),
+        (b"heix\0\0\0\0mif1heix", "image/heif"),
         (b"mif1\0\0\0\0mif1heic", "image/heic"),
         (b"mif1\0\0\0\0mif1miaf", "image/heif"),
         (b"mif1\0\0\0\0mif1avif", "image/avif"),
@@ -39,6 +39,25 @@ def test_the_brands_name_a_heif_file(brands: bytes, media_type: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("head", "media_type"),
+    [
+        (exif([(0xC612, LONG, 0x401)]), "image/x-adobe-dng"),
+        (b"II*\0\x10\0\0\0CR\2\0", "image/x-canon-cr2"),
+        (b"\0\0\0\x18ftypcrx \0\0\0\1crx isom", "image/x-canon-cr3"),
+        (exif([(0xFE, LONG, 1), (0x10F, ASCII, "NIKON CORPORATION"), (0x14A, LONG, 8)]), "image/x-nikon-nef"),
+        (exif([(0xFE, LONG, 1), (0x10F, ASCII, "SONY"), (0x14A, LONG, 8)]), "image/x-sony-arw"),
+        (exif([(0x103, SHORT, 65535), (0x10F, ASCII, "PENTAX ")], order=">"), "image/x-pentax-pef"),
+        (b"FUJIFILMCCD-RAW 0201", "image/x-fuji-raf"),
+        (b"IIRO\x08\0\0\0", "image/x-olympus-orf"),
+        (b"MMOR\0\0\0\x08", "image/x-olympus-orf"),
+        (b"IIU\0\x18\0\0\0", "image/x-panasonic-rw2"),
+    ],
+)
+def test_a_raw_photo_is_told_from_a_tiff(head: bytes, media_type: str) -> None:
+    assert formats.sniff(head) == media_type
+
+
+@pytest.mark.parametrize(
     ("head", "seems"),
     [
         (b"%PDF-1.7\n", "PDF"),
@@ -47,13 +66,8 @@ def test_the_brands_name_a_heif_file(brands: bytes, media_type: str) -> None:
         (b"8BPS\0\1", "Photoshop"),
         (b"\0\0\0\x0cJXL \r\n\x87\n", "JPEG XL"),
         (b"\0\0\0\x18ftypisom\0\0\2\0isomavc1", "video"),
-        (b"\0\0\0\x18ftypcrx \0\0\0\1crx isom", "CR3"),
-        (b"II*\0\x10\0\0\0CR\2\0", "CR2"),
-        (b"FUJIFILMCCD-RAW 0201", "RAF"),
-        (b"IIRO\x08\0\0\0", "ORF"),
-        (b"IIU\0\x18\0\0\0", "RW2"),
-        (exif([(0xC612, LONG, 0x401)]), "DNG"),
-        (exif([(0xFE, LONG, 1), (0x10F, LONG, 8), (0x14A, LONG, 8)]), "raw"),
+        (b"II\x1a\0\0\0HEAPCCDR", "CRW"),
+        (exif([(0xFE, LONG, 1), (0x10F, ASCII, "Acme"), (0x14A, LONG, 8)]), "raw"),
         (exif([(0x103, SHORT, 34713)], order=">"), "raw"),
         (b"PK\3\4", "ZIP"),
     ],
@@ -80,6 +94,11 @@ def test_a_refusal_says_what_the_file_seems_to_be(head: bytes, seems: str) -> No
 def test_what_is_no_picture_says_so(head: bytes, seems: str) -> None:
     with pytest.raises(NotAnImage, match=seems):
         formats.sniff(head)
+
+
+def test_a_maker_that_is_no_text_is_no_maker() -> None:
+    with pytest.raises(UnsupportedFormat, match="raw photo of an uncommon kind"):
+        formats.sniff(exif([(0xFE, LONG, 1), (0x10F, SHORT, [999, 40_000]), (0x14A, LONG, 8)]))
 
 
 def test_text_cut_inside_a_letter_is_still_text() -> None:

@@ -19,6 +19,7 @@ from tests.imaging.pictures import (
     noise,
     png_header,
     save,
+    striped_tiff,
     webp_with,
 )
 
@@ -276,10 +277,20 @@ def test_the_pixel_limit_counts_before_anything_is_decoded(tmp_path: Path) -> No
 
 
 def test_a_picture_at_the_limit_is_rendered_and_one_above_is_not(tmp_path: Path) -> None:
-    path = save(tmp_path / "photo", four_corners(), "JPEG")
+    path = save(tmp_path / "photo", four_corners(), "PNG")
     assert render(path, max_pixels=600 * 400).width == 600
     with pytest.raises(TooManyPixels):
         render(path, max_pixels=600 * 400 - 1)
+
+
+def test_a_jpeg_may_have_four_times_as_many_pixels_unless_it_is_progressive(tmp_path: Path) -> None:
+    path = save(tmp_path / "photo", four_corners(), "JPEG")
+    assert render(path, max_pixels=300 * 200).width == 600
+    with pytest.raises(TooManyPixels):
+        render(path, max_pixels=300 * 200 - 1)
+    save(path, four_corners(), "JPEG", progressive=True)
+    with pytest.raises(TooManyPixels):
+        render(path, max_pixels=300 * 200)
 
 
 @pytest.mark.parametrize(
@@ -323,6 +334,24 @@ def test_a_file_cut_in_its_first_tenth_is_refused(
         rendered(tmp_path / "photo", data[: len(data) * percent // 100])
 
 
+def test_of_a_tiff_cut_late_the_strips_that_are_there_are_shown(tmp_path: Path) -> None:
+    picture = noise(600, 400)
+    picture.paste((250, 250, 250), (0, 0, 600, 40))
+    for data in (encoded(picture, "TIFF"), striped_tiff(picture)):
+        rendering = rendered(tmp_path / "photo", data[: len(data) * 6 // 10])
+        assert rendering.warnings == ("truncated",)
+        assert_close(at(shown(rendering), 0.5, 0.02), (250, 250, 250), 10)
+    data = striped_tiff(noise(600, 400))
+    with pytest.raises(TruncatedImage):
+        rendered(tmp_path / "photo", data[: len(data) // 20])
+
+
+def test_a_tiff_cut_before_its_directory_is_truncated(tmp_path: Path) -> None:
+    data = encoded(noise(600, 400), "TIFF", compression="tiff_lzw")  # written before its directory
+    with pytest.raises(TruncatedImage):
+        rendered(tmp_path / "photo", data[: len(data) * 6 // 10])
+
+
 def test_broken_data_inside_a_whole_file_costs_a_warning_only(tmp_path: Path) -> None:
     data = bytearray(encoded(noise(600, 400), "PNG"))
     middle = len(data) // 2
@@ -342,7 +371,15 @@ def test_after_a_damaged_file_pillow_is_as_strict_as_before(tmp_path: Path) -> N
     assert ImageFile.LOAD_TRUNCATED_IMAGES is False
 
 
+def test_what_looks_like_scans_in_a_profile_or_behind_the_picture_is_none(tmp_path: Path) -> None:
+    data = encoded(four_corners(), "JPEG", progressive=True, icc_profile=b"\xff\xda" * 5000)
+    assert_upright(rendered(tmp_path / "photo", data + b"\xff\xda" * 5000))
+
+
 def test_the_name_of_a_file_means_nothing(tmp_path: Path) -> None:
+    (tmp_path / "memory").mkdir()
+    with pytest.raises(CorruptImage):
+        rendered(tmp_path / "memory" / "out of memory", b"GIF89a but nothing more;")
     assert_upright(rendered(tmp_path / "holiday.txt", encoded(four_corners(), "PNG")))
     with pytest.raises(NotAnImage):
         rendered(tmp_path / "holiday.jpg", b"wish you were here")

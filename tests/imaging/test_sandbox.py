@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from dramatiq.middleware import TimeLimitExceeded
+from dramatiq.threading import Interrupt, raise_thread_exception
 
 from imaging.errors import CorruptImage, DecoderCrashed, DecoderOutOfMemory, DecoderTimeout, NotAnImage
 from imaging.preview import render
@@ -211,3 +213,25 @@ def test_it_works_in_threads_of_a_process_that_was_forked() -> None:
     worker.join(20)
     assert worker.exitcode == 0
     assert [answers.get(), answers.get()] == [2, 4]
+
+
+def test_an_exception_from_another_thread_ends_the_call_soon_and_frees_the_slot(tmp_path: Path) -> None:
+    sandbox = Sandbox(1, MEMORY_BYTES)
+    ended: list[BaseException] = []
+
+    def job() -> None:
+        try:
+            sandbox.call(jobs.announce_and_hang, tmp_path / "pid", time_limit_s=60)
+        except Interrupt as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=job)
+    thread.start()
+    wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+    assert thread.ident is not None
+    raise_thread_exception(thread.ident, TimeLimitExceeded)
+    thread.join(3)
+    assert [type(error) for error in ended] == [TimeLimitExceeded]
+    assert not is_running(int((tmp_path / "pid").read_text()))
+    assert sandbox.call(jobs.double, 1, time_limit_s=10) == 2
+    sandbox.close()

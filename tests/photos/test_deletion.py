@@ -25,7 +25,7 @@ def upload(client: Client, headers: dict[str, str]) -> str:
 def rendering() -> Rendering:
     """Three previews that nobody will see."""
     made = tuple(Preview(size.name, 1, 1, "image/jpeg", b"bytes") for size in PREVIEW_SIZES)
-    return Rendering(1, 1, made, None, ())
+    return Rendering(1, 1, made, b"", ())
 
 
 def states(database: Database) -> list[str]:
