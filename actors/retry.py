@@ -19,7 +19,7 @@ from observability.logs import logging_with
 from photos.errors import PhotoNotFound
 from storage.store import ObjectMissing, StoreAway
 from tasks.errors import DependencyAway, LeaseLost, Permanent, StaleMessage, TaskError, Transient
-from tasks.states import Failure
+from tasks.records import Failure
 from tasks.work import Claim, Work
 
 logger = logging.getLogger(__name__)

@@ -14,107 +14,19 @@ import multiprocessing
 import os
 import signal
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
-import redis
-
+from bench.task_stack import Bench, Servers
 from bench.task_worker import NOOP, layer
-from db.migrate import upgrade
-from db.session import Database
 from embedded import processes
-from embedded.account import server_account
-from embedded.postgres import Postgres
-from embedded.postgres_programs import find_programs
-from embedded.valkey import Valkey, find_program
 from tasks import states
 from tasks.errors import StaleMessage
 
-_BATCH = 10_000
 _CLAIMERS = 16
-
-
-@contextmanager
-def servers(folder: Path) -> Iterator[tuple[str, str]]:
-    """A PostgreSQL and a Valkey of our own: (database URL, Redis URL)."""
-    postgres = Postgres(folder / "postgres", find_programs(folder / "postgres" / "data"), server_account())
-    valkey = Valkey(folder / "valkey", find_program())
-    running = []
-    try:
-        for server in (postgres, valkey):
-            server.prepare()
-            running.append(_start(server.command()))
-        assert processes.settles(lambda: postgres.ready() and valkey.ready(), timeout_s=60)
-        postgres.create_database("bench")
-        upgrade(postgres.url("bench"))
-        yield postgres.url("bench"), valkey.url()
-    finally:
-        for process in reversed(running):
-            processes.end([process.pid], signal.SIGINT, grace_s=10)
-            process.wait()
-
-
-def _start(command: list[str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command, cwd="/", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-class Bench:
-    """The layer, an observer of its tables, and worker processes."""
-
-    def __init__(self, database_url: str, redis_url: str) -> None:
-        self.urls = (database_url, redis_url)
-        self.database = Database(database_url)
-        self.layer = layer(database_url, redis_url)
-        self.client = redis.Redis.from_url(redis_url)
-
-    def clear(self) -> None:
-        """Empty tables and Redis."""
-        with self.database.transaction() as tx:
-            tx.execute("TRUNCATE tasks, attempts, events")
-        self.client.flushall()
-
-    def submit(self, count: int) -> list[UUID]:
-        """Submit no-op tasks in bulk."""
-        subjects = [uuid4() for _ in range(count)]
-        for start in range(0, count, _BATCH):
-            with self.database.transaction() as tx:
-                self.layer.submitter.submit_many(tx, NOOP.name, subjects[start : start + _BATCH])
-        return subjects
-
-    def scalar(self, statement: str) -> Any:
-        """One value."""
-        with self.database.transaction() as tx:
-            return tx.execute(statement).scalar_one()
-
-    @contextmanager
-    def workers(self, mode: str, count: int = 2, threads: int = 8) -> Iterator[subprocess.Popen[bytes]]:
-        """`dramatiq bench.task_worker` with that many processes."""
-        environment = {
-            **os.environ,
-            "BENCH_MODE": mode,
-            "BENCH_DATABASE": self.urls[0],
-            "BENCH_REDIS": self.urls[1],
-        }
-        arguments = ["bench.task_worker", "--processes", str(count), "--threads", str(threads)]
-        process = subprocess.Popen(
-            [str(Path(sys.executable).parent / "dramatiq"), *arguments],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        try:
-            yield process
-        finally:
-            process.terminate()
-            process.wait(30)
 
 
 def bulk_submit(bench: Bench) -> dict[str, float]:
@@ -156,18 +68,21 @@ def _claim_all(urls: tuple[str, str], ids: list[UUID], name: str) -> list[tuple[
 
 
 def claims(bench: Bench, count: int) -> dict[str, float]:
-    """16 processes try to claim the same `count` tasks."""
+    """16 processes claim `count` tasks, each of which two of them try for."""
     bench.clear()
     bench.submit(count)
     with bench.database.transaction() as tx:
         ids = list(tx.execute("UPDATE tasks SET state = 'queued', queued_at = now() RETURNING id").scalars())
     begun_s = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(_CLAIMERS) as pool:
-        jobs = [pool.apply_async(_claim_all, (bench.urls, ids[i::2], f"c{i}")) for i in range(_CLAIMERS)]
+        jobs = [
+            pool.apply_async(_claim_all, (bench.urls, ids[i // 2 :: _CLAIMERS // 2], f"c{i}"))
+            for i in range(_CLAIMERS)
+        ]
         got = [claim for job in jobs for claim in job.get()]
     return {
         "claims_per_s": len(got) / (time.monotonic() - begun_s),
-        "claim_tries": float(_CLAIMERS * count // 2),
+        "claim_tries": float(2 * count),
         "double_claims": float(len(got) - len(set(got)) + (len(got) != count)),
     }
 
@@ -231,14 +146,30 @@ def recovery(bench: Bench) -> dict[str, float]:
         done = "SELECT count(*) = 4 FROM tasks WHERE state = 'completed'"
         assert processes.settles(lambda: bench.scalar(done), timeout_s=60)
         after_kill_s = time.monotonic() - begun_s
-        bench.clear()
-        bench.client.flushall()
-        bench.submit(500)
-        bench.client.flushall()
-        begun_s = time.monotonic()
-        done = "SELECT count(*) = 500 FROM tasks WHERE state = 'completed'"
-        assert processes.settles(lambda: bench.scalar(done), timeout_s=60)
-    return {"recovery_after_sigkill_s": after_kill_s, "recovery_after_flushall_s": time.monotonic() - begun_s}
+        after_flush_s = _drained_after(bench, bench.client.flushall)
+        after_return_s = _drained_after(bench, lambda: _restart_valkey(bench))
+    return {
+        "recovery_after_sigkill_s": after_kill_s,
+        "recovery_after_flushall_s": after_flush_s,
+        "recovery_after_redis_return_s": after_return_s,
+    }
+
+
+def _drained_after(bench: Bench, fault: Callable[[], object]) -> float:
+    """Seconds from the end of a fault with 500 tasks waiting until all of them are done."""
+    bench.clear()
+    bench.submit(500)
+    fault()
+    begun_s = time.monotonic()
+    done = "SELECT count(*) = 500 FROM tasks WHERE state = 'completed'"
+    assert processes.settles(lambda: bench.scalar(done), timeout_s=60)
+    return time.monotonic() - begun_s
+
+
+def _restart_valkey(bench: Bench) -> None:
+    bench.servers.stop("valkey")
+    time.sleep(5)
+    bench.servers.start_valkey()
 
 
 def main() -> None:
@@ -251,8 +182,8 @@ def main() -> None:
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="safelight-bench-") as folder:
         Path(folder).chmod(0o755)
-        with servers(Path(folder)) as urls:
-            bench = Bench(*urls)
+        with Servers(Path(folder)) as servers:
+            bench = Bench(servers)
             for part in (
                 lambda: bulk_submit(bench),
                 lambda: relay_round(bench),

@@ -12,7 +12,7 @@ from observability.metrics import TaskMetrics
 from tasks import states
 from tasks.courier import Courier
 from tasks.errors import LeaseLost
-from tasks.states import Ended, Held
+from tasks.records import Ended, Held
 from tasks.submit import Submitter
 
 Transition = Callable[[Transaction, UUID, int], Ended | None]

@@ -9,7 +9,7 @@ from functools import partial
 
 from db.session import Database, Transaction
 from observability.metrics import TaskMetrics
-from tasks import states
+from tasks import records, states
 from tasks.courier import Courier, Dispatch, RedisAway
 from tasks.ending import Endings
 from tasks.errors import WORKER_LOST, LeaseLost
@@ -127,7 +127,7 @@ class Relay:
         """Take back tasks whose lease ran out: the attempt counts, so the fifth death is the last."""
         with self._database.transaction() as tx:
             expired = states.expired(tx, lease_s=self._lease_s)
-        failure = states.Failure(WORKER_LOST, "the worker died, or hung past its lease")
+        failure = records.Failure(WORKER_LOST, "the worker died, or hung past its lease")
         for task in expired:
             again = partial(states.retry, failure=failure, kind=self._kinds[task.kind], expired=True)
             try:

@@ -10,7 +10,6 @@ in the same statement. All instants are PostgreSQL's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -18,46 +17,7 @@ from db.session import Transaction
 from tasks import statements as sql
 from tasks.courier import Dispatch
 from tasks.kinds import Kind
-
-
-@dataclass(frozen=True)
-class Submitted:
-    """A task as `submit` left it; `dispatch` is set if its message is to be sent now."""
-
-    id: UUID
-    created: bool
-    dispatch: Dispatch | None
-
-
-@dataclass(frozen=True)
-class Held:
-    """A task in somebody's hand: whoever has its newest token may end the attempt."""
-
-    id: UUID
-    kind: str
-    subject: UUID
-    token: int
-
-
-@dataclass(frozen=True)
-class Claimed(Held):
-    """A task just taken into hand, `waited_s` seconds after it was due."""
-
-    attempts: int
-    snoozes: int
-    waited_s: float
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How an attempt ended: `completed`, `failed`, `retried` or `snoozed`.
-
-    `rerun` asks for one more task of the same kind and subject.
-    """
-
-    outcome: str
-    rerun: bool
-    attempts: int
+from tasks.records import Claimed, Ended, Failure, Held, Submitted
 
 
 def submit(tx: Transaction, kind: Kind, subject: UUID, *, window: int) -> Submitted:
@@ -142,29 +102,6 @@ def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> s
 def expired(tx: Transaction, *, lease_s: float) -> list[Held]:
     """Tasks whose lease ran out; none within a lease of PostgreSQL's start, which may be why."""
     return [Held(**row._mapping) for row in tx.execute(sql.EXPIRED, {"lease_s": lease_s})]
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What went wrong in one attempt, as it is kept; long texts are cut."""
-
-    error_type: str
-    detail: str
-    traceback: str | None = None
-
-    def parameters(self) -> dict[str, str | None]:
-        return {
-            "error_type": self.error_type,
-            "error_detail": clean(self.detail, 2_000),
-            "traceback": clean(self.traceback, 20_000) if self.traceback else None,
-        }
-
-
-def clean(text: str, limit: int) -> str:
-    """Make any text one that PostgreSQL stores: no NUL, no lone surrogate, cut in its middle."""
-    text = text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-    half = limit // 2
-    return text if len(text) <= limit else f"{text[:half]} [...] {text[-half:]}"
 
 
 _NO_FAILURE: dict[str, Any] = {"error_type": None, "error_detail": None, "traceback": None}

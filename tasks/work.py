@@ -13,7 +13,7 @@ from dramatiq.threading import raise_thread_exception
 
 from db.session import Database, DatabaseAway
 from observability.metrics import TaskMetrics
-from tasks import states
+from tasks import records, states
 from tasks.ending import Endings, Save, Transition
 from tasks.errors import LeaseLost, StaleMessage, TimeLimitReached
 from tasks.kinds import Kind
@@ -25,7 +25,7 @@ _LIMIT_GRACE_S = 1.0
 class Claim:
     """A task in hand. Exactly one of `complete`, `Work.fail`, `Work.retry`, `Work.snooze` ends it."""
 
-    def __init__(self, work: Work, task: states.Claimed, kind: Kind) -> None:
+    def __init__(self, work: Work, task: records.Claimed, kind: Kind) -> None:
         self._work = work
         self.task = task
         self.kind = kind
@@ -124,7 +124,7 @@ class Work:
         if not claim.ended:
             raise RuntimeError(f"the {kind.name} actor returned without completing its task")
 
-    def _claim(self, kind: Kind, task_id: UUID) -> states.Claimed | None:
+    def _claim(self, kind: Kind, task_id: UUID) -> records.Claimed | None:
         while True:
             try:
                 with self._database.statement() as tx:
@@ -142,16 +142,16 @@ class Work:
         claim: Claim | None = getattr(self._thread, "claim", None)
         return None if claim is None or claim.ended else claim
 
-    def fail(self, claim: Claim, failure: states.Failure) -> None:
+    def fail(self, claim: Claim, failure: records.Failure) -> None:
         """End the attempt and the task: it is a dead letter now."""
         self.end(claim, partial(states.fail, failure=failure), error_type=failure.error_type)
 
-    def retry(self, claim: Claim, failure: states.Failure, *, at_least_s: float = 0.0) -> None:
+    def retry(self, claim: Claim, failure: records.Failure, *, at_least_s: float = 0.0) -> None:
         """End the attempt; the task runs again after its kind's backoff, or fails if it was the last."""
         again = partial(states.retry, failure=failure, kind=claim.kind, at_least_s=at_least_s)
         self.end(claim, again, error_type=failure.error_type)
 
-    def snooze(self, claim: Claim, failure: states.Failure | None, *, for_s: float) -> None:
+    def snooze(self, claim: Claim, failure: records.Failure | None, *, for_s: float) -> None:
         """Give the task back for `for_s` seconds, and its attempt too."""
         self.end(claim, partial(states.snooze, failure=failure, for_s=for_s))
 

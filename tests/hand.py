@@ -15,7 +15,7 @@ from photos.kinds import ERROR_TYPES, KINDS
 from photos.results import Results
 from photos.states import PhotoStates
 from storage.store import Store
-from tasks import states
+from tasks import records
 from tasks.courier import Courier, connect, make_broker
 from tasks.ending import Endings
 from tasks.submit import Submitter
@@ -63,7 +63,7 @@ class Hand:
     def fail(self, photo_id: UUID | str, kind: str, *, error_type: str, detail: str) -> None:
         """Have a task of the photo fail for good."""
         with self.work.claimed(kind, self.task(photo_id, kind)) as claim:
-            self.work.fail(claim, states.Failure(error_type, detail))
+            self.work.fail(claim, records.Failure(error_type, detail))
 
     def again(self, photo_id: UUID | str, kind: str) -> None:
         """Submit a task of the photo once more."""

@@ -10,7 +10,7 @@ import pytest
 
 from tasks.dead_letters import Filter
 from tasks.errors import StaleMessage
-from tasks.states import Failure
+from tasks.records import Failure
 from tests.tasks.layer import JOIN, RERUN, Layer, together
 
 

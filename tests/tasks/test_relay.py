@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from db.session import Database
-from tasks.states import Failure
+from tasks.records import Failure
 from tests.tasks.layer import JOIN, RERUN, Layer, until
 
 

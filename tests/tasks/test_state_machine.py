@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from db.session import Database
 from tasks.errors import LeaseLost, StaleMessage
 from tasks.kinds import Kind
-from tasks.states import Failure
+from tasks.records import Failure
 from tasks.work import Claim
 from tests.tasks.layer import JOIN, RERUN, Layer
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from db.session import Database, Transaction
 from tasks.errors import LeaseLost, StaleMessage, TimeLimitReached
-from tasks.states import Failure, clean
+from tasks.records import Failure, clean
 from tests.tasks.layer import JOIN, RERUN, SLOW, Layer, together
 
 BROKEN = Failure("broken", "it broke", "Traceback ...")
