@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
@@ -70,17 +71,16 @@ class DeadLetters:
         """
         return self._requeue(self._target(task_id), priority=0, delay_s=0.0)
 
-    def requeue_all(self, which: Filter, *, rate_per_s: float = BULK_RATE_PER_S) -> dict[Outcome, int]:
+    def requeue_all(self, which: Filter, *, rate_per_s: float = BULK_RATE_PER_S) -> Counter[Outcome]:
         """Requeue all that a filter means, the newest of twins only; fresh uploads go before them.
 
         Raises:
             DatabaseAway: some may have been requeued.
         """
-        counts: dict[Outcome, int] = {}
+        counts = Counter[Outcome]()
         for target in self._targets(which):
-            delay_s = counts.get("requeued", 0) / rate_per_s
-            outcome = self._requeue(target, priority=BULK_PRIORITY, delay_s=delay_s)
-            counts[outcome] = counts.get(outcome, 0) + 1
+            delay_s = counts["requeued"] / rate_per_s
+            counts[self._requeue(target, priority=BULK_PRIORITY, delay_s=delay_s)] += 1
         return counts
 
     def discard(self, task_id: UUID) -> Outcome:
@@ -92,17 +92,13 @@ class DeadLetters:
         """
         return self._discard(self._target(task_id))
 
-    def discard_all(self, which: Filter) -> dict[Outcome, int]:
+    def discard_all(self, which: Filter) -> Counter[Outcome]:
         """Give up all that a filter means.
 
         Raises:
             DatabaseAway: some may have been discarded.
         """
-        counts: dict[Outcome, int] = {}
-        for target in self._targets(which):
-            outcome = self._discard(target)
-            counts[outcome] = counts.get(outcome, 0) + 1
-        return counts
+        return Counter(self._discard(target) for target in self._targets(which))
 
     def cancel(self, task_id: UUID) -> Outcome:
         """Stop a live task; if it is in hand its result won't be kept.

@@ -8,10 +8,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg2
 import pytest
 import redis
-from psycopg2 import sql
 
 from tests import servers
 
@@ -56,15 +54,7 @@ def postgres_server(server_addresses: servers.Addresses) -> str:
 @pytest.fixture(scope="session")
 def database_url(postgres_server: str, worker_number: int) -> str:
     """A migrated database of this test process' own; the tests that write to it clean up after themselves."""
-    name = f"test_{worker_number}"
-    connection = psycopg2.connect(postgres_server)
-    try:
-        connection.autocommit = True
-        with connection.cursor() as cursor:
-            cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    finally:
-        connection.close()
-    return postgres_server.replace("/postgres?", f"/{name}?")
+    return servers.own_database(postgres_server, f"test_{worker_number}")
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from storage.store import OPERATIONS, Store
 from tests import servers
 from tests.hand import Hand
 from tests.http import Client
-from tests.stack import Stack, own_database
+from tests.stack import Stack
 
 # An example takes as long as the machine is busy.
 hypothesis.settings.register_profile("patient", deadline=None)
@@ -125,7 +125,7 @@ def stack(
     server_addresses: servers.Addresses, worker_number: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:
     """The whole service as processes, with a database and a Redis of its own; a test brings its own owner."""
-    url = own_database(server_addresses.postgres_url, f"stack_{worker_number}")
+    url = servers.own_database(server_addresses.postgres_url, f"stack_{worker_number}")
     upgrade(url)
     redis_url = server_addresses.valkey_urls[-1 - worker_number]
     folder = tmp_path_factory.mktemp("stack")

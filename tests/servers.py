@@ -20,6 +20,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import psycopg2
+from psycopg2 import sql
+
 from embedded import processes
 from embedded.account import server_account
 from embedded.folders import private_folder
@@ -52,6 +55,18 @@ def addresses(folder: Path, session_pid: int) -> Addresses:
         if not record.exists():
             _start_keeper(folder, session_pid, record)
     return Addresses(**json.loads(record.read_text()))
+
+
+def own_database(postgres_url: str, name: str) -> str:
+    """Create an empty database and return its URL."""
+    connection = psycopg2.connect(postgres_url)
+    try:
+        connection.autocommit = True
+        with connection.cursor() as cursor:
+            cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    finally:
+        connection.close()
+    return postgres_url.replace("/postgres?", f"/{name}?")
 
 
 def _start_keeper(folder: Path, session_pid: int, record: Path) -> None:

@@ -12,9 +12,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-import psycopg2
-from psycopg2 import sql
-
 from api.keys import Keys
 from config import Settings
 from db.session import Database
@@ -24,18 +21,6 @@ from tests.http import Answer, ask
 _ROOT = Path(__file__).parent.parent
 _BIN = Path(sys.executable).parent
 _START_S, _END_S = 60, 15
-
-
-def own_database(postgres_url: str, name: str) -> str:
-    """Create an empty database and return its URL."""
-    connection = psycopg2.connect(postgres_url)
-    try:
-        connection.autocommit = True
-        with connection.cursor() as cursor:
-            cursor.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
-    finally:
-        connection.close()
-    return postgres_url.replace("/postgres?", f"/{name}?")
 
 
 def environment(settings: Settings) -> dict[str, str]:
