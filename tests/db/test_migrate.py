@@ -21,7 +21,7 @@ from sqlalchemy.pool import NullPool
 
 from db.migrate import configuration, upgrade
 from db.tables import Xid8, metadata
-from tests.stack import own_database
+from tests.servers import own_database
 
 Result = TypeVar("Result")
 
