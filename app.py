@@ -39,10 +39,10 @@ def create_app(settings: Settings | None = None) -> Flask:
     """The API over its rooms. It connects to nothing before the first request.
 
     Raises:
-        ConfigError: a setting is missing or wrong.
+        SystemExit: a setting is missing or wrong; it says which.
     """
     if settings is None:
-        settings = Settings.from_environment()
+        settings = Settings.for_root()
         logs.configure(settings.log_format)
     registry = CollectorRegistry()
     build_info(registry, version=settings.version, revision=settings.revision)
@@ -73,7 +73,9 @@ def create_app(settings: Settings | None = None) -> Flask:
     dead_letters = DeadLetters(database, PhotoStates(photo_metrics))
     for command in (
         cli.keys.commands(keys),
-        cli.tasks.commands(database, dead_letters, Queues(database, KINDS)),
+        cli.tasks.commands(
+            database, dead_letters, Queues(database, KINDS), kinds=tuple(KINDS), error_types=ERROR_TYPES
+        ),
         cli.upkeep.database_commands(settings.database_url),
         *cli.upkeep.commands(upkeep),
     ):

@@ -47,6 +47,18 @@ class Settings:
     revision: str = "unknown"
 
     @classmethod
+    def for_root(cls) -> Settings:
+        """The settings of a process that can't start without them: what is wrong is told in one line.
+
+        Raises:
+            SystemExit: something is missing or out of range.
+        """
+        try:
+            return cls.from_environment()
+        except ConfigError as error:
+            raise SystemExit(f"Safelight can't start: {error}") from None
+
+    @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
         """Read every `SAFELIGHT_*` setting.
 

@@ -6,7 +6,7 @@ from typing import Any
 from config import Settings
 from observability import logs
 
-_settings = Settings.from_environment()
+_settings = Settings.for_root()
 
 bind = [
     f"{_settings.host}:{_settings.port}",

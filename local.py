@@ -6,11 +6,12 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from prometheus_client import CollectorRegistry
 from sqlalchemy.exc import OperationalError
 
 from api.keys import Keys
@@ -28,6 +29,9 @@ from embedded.stopping import Stopped, ignore_signals, stop_on_signals
 from embedded.supervisor import Supervisor
 from embedded.supervisor_config import Program
 from embedded.valkey import Valkey, find_program
+from observability.metrics import StoreMetrics
+from storage.store import OPERATIONS, Store
+from tasks.courier import connect
 
 PROJECT = Path(__file__).resolve().parent
 DATABASE = "safelight"
@@ -76,10 +80,23 @@ def prepare(settings: Settings, home: Path) -> None:
         upgrade(settings.database_url)
     except OperationalError as error:
         raise EmbeddedError(f"the database (SAFELIGHT_DATABASE_URL) doesn't answer: {error.orig}") from error
+    with _telling("SAFELIGHT_REDIS_URL"):
+        connect(settings.redis_url).ping()
+    with _telling("SAFELIGHT_STORAGE_URL"):
+        Store(settings.storage_url, StoreMetrics(CollectorRegistry(), operations=OPERATIONS)).check()
     key_file = home / "admin.key"
     keys = Keys(Database(settings.database_url))
     if not key_file.exists() or keys.authenticate(key_file.read_text().strip()) is None:
         homes.write_private(key_file, keys.create("admin", ["admin"]) + "\n")
+
+
+@contextmanager
+def _telling(setting: str) -> Iterator[None]:
+    """Say which setting leads nowhere."""
+    try:
+        yield
+    except Exception as error:
+        raise EmbeddedError(f"{setting} can't be used: {str(error).partition(chr(10))[0]}") from error
 
 
 def main() -> int:
@@ -88,7 +105,7 @@ def main() -> int:
     parser.add_argument("--reload", action="store_true", help="reload the API and the worker on change")
     arguments = parser.parse_args()
     stop_on_signals()
-    home = Path(os.environ.get("SAFELIGHT_HOME") or "var").resolve()
+    home = Path(os.environ.get("SAFELIGHT_HOME") or "var").expanduser().resolve()
     try:
         with homes.locked(home):
             run(home, arguments.reload)
@@ -111,7 +128,9 @@ def run(home: Path, reload: bool) -> None:
     try:
         supervised.launch(stack.environment, PROJECT)
         start(stack, supervised)
-        say(f"Safelight is ready: http://127.0.0.1:{stack.settings.port}")
+        settings = stack.settings
+        say(f"Safelight is ready: http://{settings.host}:{settings.port}")
+        say(f"Metrics: http://{settings.monitoring_host}:{settings.monitoring_port}/metrics")
         say(f"Data, logs and admin.key are in {home}. Ctrl-C stops it.")
         watch(supervised, reload)
     finally:
@@ -162,8 +181,8 @@ def start(stack: Stack, supervised: Supervisor) -> None:
         stack.postgres.create_database(DATABASE)
     prepare(stack.settings, stack.home)
     supervised.start("api", "worker")
-    port = stack.settings.port
-    supervised.until(lambda: ports.answers(port, "/readyz"), "api", "worker", timeout_s=_READY_S)
+    host, port = stack.settings.host, stack.settings.port
+    supervised.until(lambda: ports.answers(port, "/readyz", host=host), "api", "worker", timeout_s=_READY_S)
 
 
 def watch(supervised: Supervisor, reload: bool) -> None:

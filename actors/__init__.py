@@ -6,4 +6,4 @@ This is the one module of the project that does work at import. It connects to n
 from actors.worker import declare_all
 from config import Settings
 
-broker = declare_all(Settings.from_environment())
+broker = declare_all(Settings.for_root())

@@ -91,13 +91,14 @@ def as_task_error(exception: BaseException) -> TaskError:
         case ImagingError():
             return Permanent(str(exception), code=exception.code)
         case ObjectMissing():
-            return Permanent(f"the original isn't in the store: {exception}", code="object-missing")
+            return Permanent("the original isn't in the store", code="object-missing")
         case DatabaseAway() | StoreAway():
             return DependencyAway(str(exception))
         case PhotoNotFound():
             return LeaseLost("the photo was deleted")
         case _:
-            return Transient(f"{type(exception).__name__}: {exception}", code=TaskError.code)
+            detail = f"something went wrong here ({type(exception).__name__}); the attempt has the traceback"
+            return Transient(detail, code=TaskError.code)
 
 
 _EXPECTED = (StaleMessage, ImagingError, TaskError, DatabaseAway, StoreAway, ObjectMissing, PhotoNotFound)

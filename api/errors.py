@@ -60,6 +60,12 @@ _STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
     (StoreAway, 503, "store-away", _AWAY),
     (ObjectMissing, 500, "object-missing", {}),
 )
+# What is our fault is told in general: the log has the particulars, which are nobody else's business.
+_DETAILS = {
+    "database-away": "the database can't be reached; nothing was changed",
+    "store-away": "the store can't be reached, or is full; nothing was kept",
+    "object-missing": "the file isn't in the store any more",
+}
 
 
 class ProblemApi(Api):
@@ -109,7 +115,7 @@ def _answer(status: int, code: str, headers: Mapping[str, str]) -> Any:
     def answer(error: Exception) -> Response:
         if status >= 500:
             logger.error("%s: %s", code, error)
-        return problem(status, code, str(error), headers)
+        return problem(status, code, _DETAILS.get(code, str(error)), headers)
 
     return answer
 

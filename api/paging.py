@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
 
 from api.errors import Problem
@@ -28,6 +28,6 @@ def position_of(cursor: str | None) -> tuple[datetime, UUID] | None:
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
         created_at, _, identity = text.partition(" ")
-        return datetime.fromisoformat(created_at), UUID(identity)
-    except ValueError as error:
+        return datetime.fromisoformat(created_at).astimezone(UTC), UUID(identity)
+    except (ValueError, OverflowError) as error:
         raise Problem(400, "bad-cursor", "take the cursor from the answer before, unchanged") from error

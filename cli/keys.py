@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import click
-from flask.cli import AppGroup
 
 from api.keys import SCOPES, Keys
+from cli import told
 
 
-def commands(keys: Keys) -> AppGroup:
+def commands(keys: Keys) -> told.Group:
     """The group over the given keys."""
-    group = AppGroup("keys", help="API keys.")
+    group = told.Group("keys", help="API keys.")
 
     @group.command("create")
     @click.option("--owner", required=True, help="Whose photos the key is for.")

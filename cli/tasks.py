@@ -2,46 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 from uuid import UUID
 
 import click
-from flask.cli import AppGroup
 
+from cli import told
 from db.session import Database
 from db.tables import TASK_STATES
 from tasks import views
 from tasks.dead_letters import DeadLetters, Filter, Outcome
 from tasks.queues import Queues
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-def commands(database: Database, dead_letters: DeadLetters, queues: Queues) -> AppGroup:
-    """The group over the given rooms."""
-    group = AppGroup("tasks", help="Tasks, dead letters and queues.")
-    group.add_command(_list(database))
+
+def commands(
+    database: Database,
+    dead_letters: DeadLetters,
+    queues: Queues,
+    *,
+    kinds: Sequence[str],
+    error_types: Sequence[str],
+) -> told.Group:
+    """The group over the given rooms; other kinds and error types than those given are refused."""
+    group = told.Group("tasks", help="Tasks, dead letters and queues.")
+    which = _filter_options(kinds, error_types)
+    group.add_command(_list(database, which))
     group.add_command(_show(database))
-    group.add_command(_change("requeue", "Run failed tasks again", dead_letters))
-    group.add_command(_change("discard", "Give failed tasks up", dead_letters))
+    group.add_command(_change("requeue", "Run failed tasks again", dead_letters, which))
+    group.add_command(_change("discard", "Give failed tasks up", dead_letters, which))
     group.add_command(_cancel(dead_letters))
     group.add_command(_switch("pause", "Begin no task of a queue", queues, paused=True))
     group.add_command(_switch("resume", "Begin a queue's tasks again", queues, paused=False))
     return group
 
 
-def _list(database: Database) -> click.Command:
+def _filter_options(kinds: Sequence[str], error_types: Sequence[str]) -> Decorator:
+    """`--kind` and `--error-type`, of closed sets."""
+    by_kind = click.option("--kind", type=click.Choice(kinds))
+    by_error = click.option("--error-type", type=click.Choice(error_types))
+    return lambda command: by_kind(by_error(command))
+
+
+def _list(database: Database, which: Decorator) -> click.Command:
     @click.command("list")
     @click.option("--state", type=click.Choice(TASK_STATES), default="failed", show_default=True)
-    @click.option("--kind")
-    @click.option("--error-type")
-    @click.option("--limit", default=50, show_default=True)
+    @which
+    @click.option("--limit", type=click.IntRange(1, 10_000), default=50, show_default=True)
     def list_tasks(state: str, kind: str | None, error_type: str | None, limit: int) -> None:
         """Print tasks, the newest first."""
         with database.transaction() as tx:
             found = views.find(tx, state=state, kind=kind, error_type=error_type, limit=limit)
         for task in found:
             error = f"  {task.error.type}: {task.error.detail}" if task.error else ""
-            line = f"{task.id}  {task.kind}  {task.state}  {task.attempts}/{task.max_attempts}{error}"
+            tried = f"{task.attempts}/{task.max_attempts}"
+            line = f"{task.id}  {task.kind} of {task.subject}  {task.state}  {tried}{error}"
             click.echo(line.replace("\n", " "))
 
     return list_tasks
@@ -71,14 +89,13 @@ def _show(database: Database) -> click.Command:
     return show
 
 
-def _change(name: str, help_text: str, dead_letters: DeadLetters) -> click.Command:
+def _change(name: str, help_text: str, dead_letters: DeadLetters, which: Decorator) -> click.Command:
     one = dead_letters.requeue if name == "requeue" else dead_letters.discard
     many = dead_letters.requeue_all if name == "requeue" else dead_letters.discard_all
 
     @click.command(name, help=f"{help_text}: one by id, or all that the options mean.")
     @click.argument("task_id", type=click.UUID, required=False)
-    @click.option("--kind")
-    @click.option("--error-type")
+    @which
     @click.option("--all", "everything", is_flag=True, help="All failed tasks.")
     @click.option("--dry-run", is_flag=True, help="Only say how many there are.")
     def change(
@@ -90,11 +107,11 @@ def _change(name: str, help_text: str, dead_letters: DeadLetters) -> click.Comma
             return
         if not (kind or error_type or everything):
             raise click.UsageError("give a task's id, --kind, --error-type or --all")
-        which = Filter(kind, error_type)
+        meant = Filter(kind, error_type)
         if dry_run:
-            click.echo(f"{dead_letters.count(which)} failed tasks")
+            click.echo(f"{dead_letters.count(meant)} failed tasks")
             return
-        click.echo(_sum_up(many(which)))
+        click.echo(_sum_up(many(meant)))
 
     return change
 

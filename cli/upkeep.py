@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import click
-from flask.cli import AppGroup
 
+from cli import told
 from db.migrate import upgrade
-from photos.upkeep import ORPHAN_AGE_S, Upkeep
+from photos.upkeep import LEAST_AGE_S, ORPHAN_AGE_S, Upkeep
 
 
-def database_commands(database_url: str) -> AppGroup:
+def database_commands(database_url: str) -> told.Group:
     """The group over the given database."""
-    group = AppGroup("db", help="The database's schema.")
+    group = told.Group("db", help="The database's schema.")
 
     @group.command("upgrade")
     def upgrade_schema() -> None:
@@ -24,7 +24,7 @@ def database_commands(database_url: str) -> AppGroup:
 def commands(upkeep: Upkeep) -> list[click.Command]:
     """The commands that compare rows and objects."""
 
-    @click.command("verify")
+    @click.command("verify", cls=told.Command)
     @click.option("--repair", is_flag=True, help="Have missing previews made again.")
     def verify(repair: bool) -> None:
         """Compare rows with stored objects; exit 1 if something is missing and can't be repaired."""
@@ -38,9 +38,14 @@ def commands(upkeep: Upkeep) -> list[click.Command]:
         if left:
             raise SystemExit(1)
 
-    @click.command("sweep")
+    @click.command("sweep", cls=told.Command)
     @click.option(
-        "--older-than", "older_than_s", default=ORPHAN_AGE_S, help="Seconds; the default is an hour."
+        "--older-than",
+        "older_than_s",
+        type=click.FloatRange(min=LEAST_AGE_S),
+        default=ORPHAN_AGE_S,
+        show_default=True,
+        help="Seconds. An upload's object is there before its row: the age keeps it from the sweep.",
     )
     def sweep(older_than_s: float) -> None:
         """Remove objects that no row names. Workers do so by themselves every ten minutes."""

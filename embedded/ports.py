@@ -43,9 +43,10 @@ def wanted_port(setting: str, port: int) -> int:
     return port
 
 
-def answers(port: int, path: str) -> bool:
+def answers(port: int, path: str, *, host: str = "127.0.0.1") -> bool:
     """Whether the HTTP server on a port answers 200 at a path."""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=5)) as connection:
+    host = "127.0.0.1" if host == "0.0.0.0" else host  # noqa: S104 - all addresses: that one too
+    with closing(http.client.HTTPConnection(host, port, timeout=5)) as connection:
         try:
             connection.request("GET", path)
             return connection.getresponse().status == 200

@@ -6,11 +6,13 @@ import http.client
 import os
 import subprocess
 import sys
+import threading
 import xmlrpc.client
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from supervisor.xmlrpc import SupervisorTransport
 
@@ -25,6 +27,7 @@ _DAEMON = "supervisor.supervisord"
 _SOCKET = "supervisor.sock"
 _STOP_S = 14.0
 _TAIL_BYTES = 3_000
+_LAST_LINES = 20
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,9 @@ class Supervisor:
         self._folder = private_folder(folder)
         self._socket = _socket(folder)
         self._logs = logs
-        self._errors = self._folder / "supervisord.err"
+        self._said: deque[str] = deque(maxlen=_LAST_LINES)
         self._programs = {program.name: program for program in programs}
-        self._daemon: subprocess.Popen[bytes] | None = None
+        self._daemon: subprocess.Popen[str] | None = None
 
     def launch(self, environment: Mapping[str, str], working_folder: Path) -> None:
         """Start supervisord, and no program yet, with this environment for all of them."""
@@ -68,16 +71,19 @@ class Supervisor:
         text = configuration(self._socket, self._folder, working_folder, programs)
         config.write_text(text, encoding="utf-8")
         # Of a session of its own, so that Ctrl-C reaches us alone and everything is stopped in order.
-        with self._errors.open("wb") as errors:
-            self._daemon = subprocess.Popen(
-                [*processes.tied("TERM"), sys.executable, "-P", "-m", _DAEMON, "-c", str(config)],
-                cwd=self._logs,
-                env={**environment, _MARK: _url(self._socket)},
-                stdin=subprocess.DEVNULL,
-                stdout=errors,
-                stderr=errors,
-                start_new_session=True,
-            )
+        self._daemon = subprocess.Popen(
+            [*processes.tied("TERM"), sys.executable, "-P", "-m", _DAEMON, "-c", str(config)],
+            cwd=self._logs,
+            env={**environment, _MARK: _url(self._socket)},
+            stdin=subprocess.DEVNULL,
+            # Never a file: on a full disk supervisord has to be able to say so, or it ends.
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        threading.Thread(target=self._listen, args=(self._daemon.stdout,), daemon=True).start()
         if not processes.settles(lambda: not self.alive() or self._answers(), timeout_s=20):
             raise EmbeddedError(f"supervisord doesn't answer. {self._log_of('supervisord')}")
 
@@ -152,6 +158,11 @@ class Supervisor:
             self._daemon.wait()
         processes.end(self._ours(), processes.KILL, grace_s=1)
 
+    def _listen(self, said: IO[str]) -> None:
+        """Keep supervisord's last words."""
+        with said:
+            self._said.extend(said)
+
     def _log_of(self, name: str) -> str:
         return f"The log of {name} ({self.log(name)}) ends:\n{self.tail(name)}"
 
@@ -174,7 +185,7 @@ class Supervisor:
             with xmlrpc.client.ServerProxy("http://127.0.0.1", transport=transport) as proxy:
                 return getattr(proxy.supervisor, method)(*arguments)
         except (OSError, http.client.HTTPException) as error:
-            raise EmbeddedError(f"supervisord ended. {self._errors.read_text()}".strip()) from error
+            raise EmbeddedError("supervisord ended. " + "".join(self._said)) from error
 
 
 def _socket(folder: Path) -> Path:

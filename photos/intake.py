@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from db.session import Database, Transaction
@@ -24,10 +24,14 @@ from tasks.submit import Submitter
 
 @dataclass(frozen=True)
 class Accepted:
-    """The photo that an upload became; `created` is False if its owner had it already."""
+    """The photo that an upload became; `created` is False if its owner had it already.
+
+    `healed`: its original had gone from the store, and these bytes took its place.
+    """
 
     id: UUID
     created: bool
+    healed: bool = False
 
 
 class Upload:
@@ -119,10 +123,10 @@ class Intake:
         sha256 = upload.finish()
         with self._database.transaction() as tx:
             accepted = self._insert(tx, upload, sha256, owner, filename)
-            if accepted.created:
+            if accepted.created or accepted.healed:
                 for kind in REQUIRED:
                     self._submitter.submit(tx, kind.name, accepted.id)
-        if accepted.created:
+        if accepted.created or accepted.healed:
             self._metrics.uploaded(upload.size_bytes)
         else:
             with contextlib.suppress(StoreAway):  # the sweep takes what stays
@@ -144,10 +148,14 @@ class Intake:
             "received_at": func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, upload.elapsed_s),
         }
         new = insert(photos).values(values).on_conflict_do_nothing(index_elements=["owner", "sha256"])
-        same = select(photos.c.id).where(photos.c.owner == owner, photos.c.sha256 == sha256)
+        same = select(photos).where(photos.c.owner == owner, photos.c.sha256 == sha256).with_for_update()
         while True:
             if (created := tx.execute(new.returning(photos.c.id)).scalar_one_or_none()) is not None:
                 return Accepted(created, created=True)
-            if (existing := tx.execute(same).scalar_one_or_none()) is not None:
-                return Accepted(existing, created=False)
+            if (existing := tx.execute(same).one_or_none()) is not None:
+                healed = self._store.size_bytes(existing.original_key) is None
+                if healed:
+                    lost = {"original_key": upload.key, "state": "processing", "ready_at": None}
+                    tx.execute(update(photos).where(photos.c.id == existing.id).values(lost))
+                return Accepted(existing.id, created=False, healed=healed)
             # It was deleted between the two statements: insert again.

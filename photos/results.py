@@ -17,7 +17,7 @@ from imaging.exif import Metadata
 from imaging.preview import Rendering
 from observability.metrics import PhotoMetrics
 from photos.errors import PhotoNotFound
-from storage.store import Store
+from storage.store import ObjectMissing, Store
 from tasks.errors import LeaseLost
 
 
@@ -56,7 +56,10 @@ class Results:
         if key is None:
             raise PhotoNotFound(str(photo_id))
         with self._store.local_file(key) as path:
-            yield path
+            try:
+                yield path
+            except FileNotFoundError as error:  # it went while it was being read: the photo was deleted
+                raise ObjectMissing("the original went while it was being read") from error
 
     @contextmanager
     def stored_previews(

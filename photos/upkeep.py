@@ -16,6 +16,8 @@ from tasks.submit import Submitter
 
 PREFIXES = ("originals", "previews")
 ORPHAN_AGE_S = 3_600.0
+# Longer than any commit can take after its object was finished, an outage in between included.
+LEAST_AGE_S = 600.0
 _BATCH = 500
 
 _UNNAMED = """

@@ -123,7 +123,7 @@ def test_an_actor_that_forgets_to_complete_its_task_is_told_as_a_bug(layer: Laye
     task_id = layer.submit()
     with running(layer, sandbox, {JOIN: lambda claim: None}):
         until(lambda: layer.task(task_id).state == "failed")
-    assert "without completing" in (layer.attempts(task_id)[0].error_detail or "")
+    assert "without completing" in (layer.attempts(task_id)[0].traceback or "")
 
 
 def test_what_a_stopping_worker_cant_finish_is_given_back_at_once_with_its_attempt(

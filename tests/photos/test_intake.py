@@ -161,3 +161,23 @@ def test_while_postgres_is_away_nothing_is_accepted_and_the_object_stays_for_the
     with pytest.raises(DatabaseAway):
         take(intake, jpeg())
     assert len(stored_files()) == 1  # the commit's outcome might have been unknown
+
+
+def test_the_same_file_heals_a_photo_whose_original_was_lost(
+    intake: Intake, database: Database, store: Store, stored_files: Files
+) -> None:
+    first = take(intake, jpeg())
+    with database.transaction() as tx:
+        lost = tx.execute("SELECT original_key FROM photos").scalar_one()
+        tx.execute(
+            "UPDATE tasks SET state = 'failed', queued_at = NULL, finished_at = now(), error_type = 'x'"
+        )
+        tx.execute("UPDATE photos SET state = 'failed'")
+    store.delete(lost)
+    again = take(intake, jpeg())
+    assert (again.id, again.created, again.healed) == (first.id, False, True)
+    with database.transaction() as tx:
+        row = tx.execute("SELECT original_key, state FROM photos").one()
+        live = tx.execute("SELECT count(*) FROM tasks WHERE state = 'queued'").scalar_one()
+    assert store.get(row.original_key) == jpeg()
+    assert (row.state, live, len(stored_files())) == ("processing", len(KINDS), 1)
