@@ -97,7 +97,6 @@ def connect(redis_url: str) -> redis.Redis:
         socket_timeout=TIMEOUT_S,
         socket_connect_timeout=TIMEOUT_S,
         retry=None,
-        health_check_interval=15,
     )
 
 

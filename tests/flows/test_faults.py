@@ -9,6 +9,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -111,6 +112,25 @@ def test_without_redis_uploads_are_accepted_and_done_when_it_is_back(farm: Farm,
     assert farm.settle(ids, timeout_s=20) == {"ready": 10, "failed": 0}
 
 
+def test_a_hanging_redis_delays_the_first_uploads_a_moment_and_loses_none(
+    farm: Farm, key: dict[str, str]
+) -> None:
+    farm.upload(jpeg(seed=1000), key)
+    os.kill(farm.valkey.process.pid, signal.SIGSTOP)
+    took_s = []
+    try:
+        for data in pictures(10, width=400):
+            begun_s = time.monotonic()
+            farm.upload(data, key)
+            took_s.append(time.monotonic() - begun_s)
+    finally:
+        os.kill(farm.valkey.process.pid, signal.SIGCONT)
+    assert max(took_s) < 3
+    assert sorted(took_s)[5] < 1
+    ids = [str(row.id) for row in farm.query("SELECT id FROM photos")]
+    assert farm.settle(ids, timeout_s=30) == {"ready": 11, "failed": 0}
+
+
 def test_without_postgresql_uploads_get_503_and_leave_nothing(farm: Farm, key: dict[str, str]) -> None:
     ids = [farm.upload(data, key)["id"] for data in pictures(6)]
     farm.postgres.end()
@@ -123,15 +143,19 @@ def test_without_postgresql_uploads_get_503_and_leave_nothing(farm: Farm, key: d
 
 
 def test_a_zombie_that_wakes_after_its_lease_changes_nothing(farm: Farm, key: dict[str, str]) -> None:
+    zombie = farm.workers[0]
+
     def hang() -> None:
-        farm.pause_worker(farm.workers[0], signal.SIGSTOP)
+        """Stop it while it has a task in hand, until the others have taken that over."""
+        while not _in_hand(farm, zombie):
+            farm.pause_worker(zombie, signal.SIGCONT)
+            time.sleep(0.02)
+            farm.pause_worker(zombie, signal.SIGSTOP)
         try:
-            assert processes.settles(
-                lambda: bool(farm.query("SELECT FROM attempts WHERE error_type = 'worker-lost'")),
-                timeout_s=30,
-            )
+            lost = "SELECT FROM attempts WHERE error_type = 'worker-lost'"
+            assert processes.settles(lambda: bool(farm.query(lost)), timeout_s=30)
         finally:
-            farm.pause_worker(farm.workers[0], signal.SIGCONT)
+            farm.pause_worker(zombie, signal.SIGCONT)
 
     ids = during(farm, key, 40, hang)
     assert farm.settle(ids) == {"ready": 40, "failed": 0}
@@ -188,6 +212,14 @@ def test_a_thousand_uploads_under_random_faults_lose_nothing(farm: Farm, key: di
 
     ids = during(farm, key, 1000, a_minute_of_faults, width=320)
     assert farm.settle(ids, timeout_s=180) == {"ready": 1000, "failed": 0}
+
+
+def _in_hand(farm: Farm, worker: str) -> bool:
+    """Whether a worker is stopped with a task in hand."""
+    [pid] = farm.pids(worker)
+    stopped = "\nState:\tT" in Path(f"/proc/{pid}/status").read_text()
+    held = "SELECT FROM tasks WHERE state = 'processing' AND worker LIKE :holder"
+    return stopped and bool(farm.query(held, holder=f"%:{pid}"))
 
 
 def _slow_png() -> bytes:
