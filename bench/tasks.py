@@ -156,12 +156,14 @@ def recovery(bench: Bench) -> dict[str, float]:
 
 
 def _drained_after(bench: Bench, fault: Callable[[], object]) -> float:
-    """Seconds from the end of a fault with 500 tasks waiting until all of them are done."""
+    """Seconds from the end of a fault, with messages waiting in Redis, until all 1,000 tasks are done."""
     bench.clear()
-    bench.submit(500)
+    bench.submit(1000)
+    queued = "SELECT count(*) > 100 FROM tasks WHERE state = 'queued'"
+    assert processes.settles(lambda: bench.scalar(queued), timeout_s=30)
     fault()
     begun_s = time.monotonic()
-    done = "SELECT count(*) = 500 FROM tasks WHERE state = 'completed'"
+    done = "SELECT count(*) = 1000 FROM tasks WHERE state = 'completed'"
     assert processes.settles(lambda: bench.scalar(done), timeout_s=60)
     return time.monotonic() - begun_s
 
