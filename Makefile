@@ -24,7 +24,7 @@ dev: .venv/.dev
 	@exec $(TIED) $(BIN)/python local.py --reload
 
 test: .venv/.dev
-	$(BIN)/python -m pytest -m "not slow" -n auto --cov --cov-branch --cov-report=term:skip-covered $(ARGS)
+	$(BIN)/python -m pytest -m "not slow" -n auto --cov --cov-branch --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
 
 test-slow: .venv/.dev
 	$(BIN)/python -m pytest -m slow $(ARGS)

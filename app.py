@@ -69,8 +69,9 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.extensions["safelight.presence"] = Presence(
         client, registry, role="api", host=settings.monitoring_host, interval_s=settings.heartbeat_s
     )
-    upkeep = Upkeep(database, store, submitter)
-    dead_letters = DeadLetters(database, PhotoStates(photo_metrics))
+    photo_states = PhotoStates(photo_metrics)
+    upkeep = Upkeep(database, store, submitter, photo_states)
+    dead_letters = DeadLetters(database, photo_states)
     for command in (
         cli.keys.commands(keys),
         cli.tasks.commands(

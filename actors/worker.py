@@ -40,7 +40,8 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
     broker = make_broker(client)
     courier = Courier(broker)
     submitter = Submitter(courier, KINDS, window=settings.window)
-    endings = Endings(database, courier, submitter, PhotoStates(photo_metrics), task_metrics)
+    photo_states = PhotoStates(photo_metrics)
+    endings = Endings(database, courier, submitter, photo_states, task_metrics)
     work = Work(database, endings, KINDS, task_metrics, worker=process_name(), lease_s=settings.lease_s)
     relay = Relay(
         database,
@@ -75,7 +76,7 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
             heartbeat_s=settings.heartbeat_s,
             relay_s=settings.relay_s,
             log_format=settings.log_format,
-            sweep=Upkeep(database, store, submitter).sweep,
+            sweep=Upkeep(database, store, submitter, photo_states).sweep,
         )
     )
     for kind in KINDS:

@@ -17,6 +17,11 @@ logger = logging.getLogger(__name__)
 
 CONNECT_TIMEOUT_S = 3
 POOL_TIMEOUT_S = 5
+# A process that hangs, or whose host is gone, in the middle of a transaction may hold up nobody for long:
+# its locks end with its transaction, and whoever waits for them gives up before.
+_OPTIONS = (
+    "-c timezone=UTC -c idle_in_transaction_session_timeout=10s -c lock_timeout=5s -c statement_timeout=30s"
+)
 # A server that vanished without a word (a host gone, a route cut) is noticed within this, not in hours.
 _SILENCE = {
     "keepalives_idle": 5,
@@ -84,7 +89,7 @@ class Database:
                 "connect_timeout": CONNECT_TIMEOUT_S,
                 **_SILENCE,
                 "application_name": application_name,
-                "options": "-c timezone=UTC",
+                "options": _OPTIONS,
             },
         )
 

@@ -56,7 +56,8 @@ def frame(file: BinaryIO, start: int = 0, max_steps: int = _MAX_STEPS) -> tuple[
     for marker, at, length in segments(file, start, max_steps):
         if marker in _FRAMES and length >= 6:
             file.seek(at)
-            header = file.read(6)
+            if len(header := file.read(6)) < 6:
+                return None
             height, width, components = (
                 int.from_bytes(part, "big") for part in (header[1:3], header[3:5], header[5:])
             )

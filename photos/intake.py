@@ -6,9 +6,10 @@ import contextlib
 import hashlib
 import time
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import func, select, update
+from sqlalchemy import Row, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from db.session import Database, Transaction
@@ -148,14 +149,20 @@ class Intake:
             "received_at": func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, upload.elapsed_s),
         }
         new = insert(photos).values(values).on_conflict_do_nothing(index_elements=["owner", "sha256"])
-        same = select(photos).where(photos.c.owner == owner, photos.c.sha256 == sha256).with_for_update()
+        same = select(photos).where(photos.c.owner == owner, photos.c.sha256 == sha256)
         while True:
             if (created := tx.execute(new.returning(photos.c.id)).scalar_one_or_none()) is not None:
                 return Accepted(created, created=True)
             if (existing := tx.execute(same).one_or_none()) is not None:
-                healed = self._store.size_bytes(existing.original_key) is None
-                if healed:
-                    lost = {"original_key": upload.key, "state": "processing", "ready_at": None}
-                    tx.execute(update(photos).where(photos.c.id == existing.id).values(lost))
-                return Accepted(existing.id, created=False, healed=healed)
+                return Accepted(existing.id, created=False, healed=self._heals(tx, upload, values, existing))
             # It was deleted between the two statements: insert again.
+
+    def _heals(self, tx: Transaction, upload: Upload, values: dict[str, Any], existing: Row[Any]) -> bool:
+        """Put the new bytes in the place of an original that isn't in the store any more, if it isn't."""
+        if self._store.size_bytes(existing.original_key) == existing.size_bytes:
+            return False
+        # The store was asked before the row is locked: it may take its time to answer.
+        lost = (photos.c.id == existing.id) & (photos.c.original_key == existing.original_key)
+        begun = {"state": "processing", "ready_at": None, "received_at": values["received_at"]}
+        healed = update(photos).where(lost).values(original_key=upload.key, **begun)
+        return tx.execute(healed.returning(photos.c.id)).one_or_none() is not None

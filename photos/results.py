@@ -58,7 +58,10 @@ class Results:
         with self._store.local_file(key) as path:
             try:
                 yield path
-            except FileNotFoundError as error:  # it went while it was being read: the photo was deleted
+            except FileNotFoundError as error:
+                if path.exists():
+                    raise
+                # it went while it was being read: the photo was deleted
                 raise ObjectMissing("the original went while it was being read") from error
 
     @contextmanager

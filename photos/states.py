@@ -44,23 +44,22 @@ class PhotoStates:
         made = tx.execute(_MADE, {"id": subject}).one_or_none()
         if made is None:
             return  # deleted
-        for kind in REQUIRED:  # a task that was pruned had completed
-            if kind.name not in states and made._mapping[kind.name]:
-                states[kind.name] = "completed"
-        state = state_from([states.get(kind.name) for kind in REQUIRED])
+        # Where there is no task (it was pruned, or discarded), what it made tells how it ended.
+        ended = {kind.name: "completed" if made._mapping[kind.name] else "discarded" for kind in REQUIRED}
+        state = state_from([states.get(kind.name, ended[kind.name]) for kind in REQUIRED])
         changed = tx.execute(_SET_STATE, {"id": subject, "state": state}).one_or_none()
         if changed is not None and changed.state == "ready":
             tx.after_commit(lambda: self._metrics.ready(changed.taken_s))
 
 
-def state_from(task_states: list[str | None]) -> str:
+def state_from(task_states: list[str]) -> str:
     """`ready`: all completed. `failed`: none live and one ended otherwise. Else `processing`.
 
     Args:
-        task_states: of the newest task of each required kind; None where there is none.
+        task_states: of the newest task of each required kind.
     """
     if all(state == "completed" for state in task_states):
         return "ready"
-    if any(state is None or state in LIVE_STATES for state in task_states):
+    if any(state in LIVE_STATES for state in task_states):
         return "processing"
     return "failed"

@@ -11,6 +11,7 @@ from sqlalchemy import select
 from db.session import Database
 from db.tables import photos, previews
 from photos.kinds import PREVIEW
+from photos.states import PhotoStates
 from storage.store import Store
 from tasks.submit import Submitter
 
@@ -27,6 +28,12 @@ WHERE NOT EXISTS (SELECT FROM photos WHERE photos.original_key = given.key)
 """
 
 
+_STILL_NAMED = """
+SELECT EXISTS (SELECT FROM photos WHERE original_key = :key)
+    OR EXISTS (SELECT FROM previews WHERE previews.key = :key)
+"""
+
+
 @dataclass(frozen=True)
 class Mismatch:
     """An object that a row names and that isn't there, or not of its size."""
@@ -40,10 +47,11 @@ class Mismatch:
 class Upkeep:
     """Keeps the store and the database in step."""
 
-    def __init__(self, database: Database, store: Store, submitter: Submitter) -> None:
+    def __init__(self, database: Database, store: Store, submitter: Submitter, states: PhotoStates) -> None:
         self._database = database
         self._store = store
         self._submitter = submitter
+        self._states = states
 
     def sweep(self, *, older_than_s: float = ORPHAN_AGE_S) -> int:
         """Remove objects, and unfinished uploads, that are that old and that no row names.
@@ -72,15 +80,21 @@ class Upkeep:
         Raises:
             StoreAway, DatabaseAway
         """
+        repaired: set[UUID] = set()
         for photo_id, key, size_bytes in self._named():
             stored_bytes = self._store.size_bytes(key)
             if stored_bytes == size_bytes:
                 continue
             problem = "missing" if stored_bytes is None else f"{stored_bytes} bytes, not {size_bytes}"
             repairable = repair and key.startswith("previews/")
-            if repairable:
-                with self._database.transaction() as tx:
+            with self._database.transaction() as tx:
+                self._states.lock(tx, photo_id)
+                if not tx.execute(_STILL_NAMED, {"key": key}).scalar_one():
+                    continue  # deleted, or made anew, since the batch was read
+                if repairable and photo_id not in repaired:
                     self._submitter.submit(tx, PREVIEW.name, photo_id)
+                    self._states.settle(tx, photo_id)
+                    repaired.add(photo_id)
             yield Mismatch(photo_id, key, problem, repairable)
 
     def _named(self) -> Iterator[tuple[UUID, str, int]]:

@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import select, tuple_
 
 from db.session import Database
-from db.tables import photos
+from db.tables import LIVE_STATES, photos
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from photos.photo import COLUMNS, SIZES, Page, PhotoView, PreviewView, complete
 from storage.store import ObjectMissing, Store
@@ -116,7 +116,8 @@ class Views:
 def _missing(photo: PhotoView, kind: str) -> NotMadeYet | NotToBeHad:
     """Why a result isn't there: it is on its way, or it can't be made."""
     task = next((task for task in photo.tasks if task.kind == kind), None)
-    if task is not None and task.state in ("failed", "cancelled", "discarded"):
-        detail = task.error.detail if task.error else f"its task was {task.state}"
-        return NotToBeHad(f"the photo's {kind} can't be had: {detail}")
-    return NotMadeYet(f"the photo's {kind} is being made")
+    if task is not None and task.state in LIVE_STATES:
+        return NotMadeYet(f"the photo's {kind} is being made")
+    detail = "its task was given up" if task is None else f"its task was {task.state}"
+    detail = task.error.detail if task is not None and task.error else detail
+    return NotToBeHad(f"the photo's {kind} can't be had: {detail}")

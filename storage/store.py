@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 import obstore
@@ -18,6 +18,9 @@ from observability.metrics import StoreMetrics
 from storage.folder import Folder
 from storage.writer import CHUNK_BYTES, Writer
 
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, RetryConfig
+
 OPERATIONS = ("put", "get", "delete", "check")
 
 
@@ -27,6 +30,15 @@ class StoreAway(Exception):
 
 class ObjectMissing(Exception):
     """There is no object under that key."""
+
+
+# A store that hangs must be told to be away within a task's time limit; obstore's own limits are minutes.
+_CLIENT_OPTIONS: ClientConfig = {
+    "connect_timeout": timedelta(seconds=3),
+    "timeout": timedelta(seconds=10),
+    "allow_http": True,  # an endpoint that is given as http is meant so
+}
+_RETRIES: RetryConfig = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
 
 
 class Store:
@@ -44,7 +56,7 @@ class Store:
             self._folder = Folder(Path(unquote(urlsplit(url).path)))
             self.backend = LocalStore(self._folder.path, mkdir=True)
         else:
-            self.backend = from_url(url)
+            self.backend = from_url(url, client_options=_CLIENT_OPTIONS, retry_config=_RETRIES)
 
     def writer(self, key: str) -> Writer:
         """Begin a new object. A key is never written twice, and never made from user text."""

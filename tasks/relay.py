@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable
 from functools import partial
 
-from db.session import Database, Transaction
+from db.session import Database, DatabaseAway, Transaction
 from observability.metrics import TaskMetrics
 from tasks import records, states
 from tasks.courier import Courier, Dispatch, RedisAway
@@ -23,6 +23,8 @@ _LEADER_LOCK = 7_311_202
 _STATEMENT_TIMEOUT_MS = 4_000
 _IDLE_TIMEOUT_MS = 2_000
 _PRUNE_LIMIT = 1_000
+# A round that took so long met a database that stood still, and heartbeats stood still with it.
+_SLOW_S = 2.0
 
 
 class Relay:
@@ -77,19 +79,22 @@ class Relay:
 
     def _round(self) -> bool:
         dispatches: list[Dispatch] = []
+        begun_s = time.monotonic()
         with self._database.transaction() as tx:
-            if not _lead(tx):
+            if not lead(tx):
                 return False
             for kind in self._kinds.values():
                 published = states.publish(tx, kind, window=self._window)
                 dispatches += published
-                self._metrics.published(kind.name, len(published))
+                tx.after_commit(partial(self._metrics.published, kind.name, len(published)))
             if scan := self._scan_at_s <= time.monotonic():
                 dispatches += self._lost(tx)
         self._send(dispatches)
         if scan:
             self._scan_at_s = time.monotonic() + self._scan_s
             self._tidy()
+        if time.monotonic() - begun_s > _SLOW_S:
+            self._rescue_from_s = time.monotonic() + self._lease_s
         if self._rescue_from_s <= time.monotonic():
             self._rescue()
         return len(dispatches) >= self._window
@@ -106,7 +111,7 @@ class Relay:
             except RedisAway:
                 break
             again = states.resend(tx, kind, [task_id for task_id in suspects if task_id not in ready])
-            self._metrics.recovered(kind.name, "message-lost", len(again))
+            tx.after_commit(partial(self._metrics.recovered, kind.name, "message-lost", len(again)))
             found += again
         return found
 
@@ -126,19 +131,24 @@ class Relay:
     def _rescue(self) -> None:
         """Take back tasks whose lease ran out: the attempt counts, so the fifth death is the last."""
         with self._database.transaction() as tx:
-            expired = states.expired(tx, lease_s=self._lease_s)
-        failure = records.Failure(WORKER_LOST, "the worker died, or hung past its lease")
+            expired = states.expired(tx, self._kinds, lease_s=self._lease_s)
         for task in expired:
-            again = partial(states.retry, failure=failure, kind=self._kinds[task.kind], expired=True)
             try:
-                self._endings.end(task, again, error_type=WORKER_LOST)
+                self._take_back(task)
             except LeaseLost:
                 continue  # its worker was only late
-            self._metrics.recovered(task.kind, "lease-expired", 1)
-            logger.warning("task taken back from a lost worker", extra={"task_id": str(task.id)})
+            except DatabaseAway as error:  # someone who hangs holds its rows: the others shall not wait
+                logger.warning("not taken back yet: %s", error, extra={"task_id": str(task.id)})
+
+    def _take_back(self, task: records.Held) -> None:
+        failure = records.Failure(WORKER_LOST, "the worker died, or hung past its lease")
+        again = partial(states.retry, failure=failure, kind=self._kinds[task.kind], expired=True)
+        self._endings.end(task, again, error_type=WORKER_LOST)
+        self._metrics.recovered(task.kind, "lease-expired", 1)
+        logger.warning("task taken back from a lost worker", extra={"task_id": str(task.id)})
 
 
-def _lead(tx: Transaction) -> bool:
+def lead(tx: Transaction) -> bool:
     """Whether this process does this round; bounds how long it can hold that up."""
     tx.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
     tx.execute(f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_TIMEOUT_MS}")

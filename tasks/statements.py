@@ -9,7 +9,7 @@ SUBMIT = f"""
 WITH room AS (
     SELECT {_NOT_PAUSED.format(queue=":kind")}
        AND NOT EXISTS (SELECT FROM tasks WHERE queue = :kind AND state = 'pending'
-                       AND run_at <= statement_timestamp())
+                       AND run_at <= statement_timestamp() AND priority <= 0)
        AND (SELECT count(*) FROM (SELECT FROM tasks WHERE queue = :kind AND state = 'queued'
                                   LIMIT :window) AS counted) < :window AS free
 ), submitted AS (
@@ -47,7 +47,7 @@ PUBLISH = f"""
 WITH due AS (
     SELECT id FROM tasks
     WHERE queue = :kind AND state = 'pending' AND run_at <= statement_timestamp()
-      AND {_NOT_PAUSED.format(queue=":kind")}
+      AND (priority > 0) = :bulk AND {_NOT_PAUSED.format(queue=":kind")}
     ORDER BY priority, run_at, id
     LIMIT greatest(0, :window - (SELECT count(*) FROM (
         SELECT FROM tasks WHERE queue = :kind AND state = 'queued' LIMIT :window) AS counted))
@@ -95,14 +95,19 @@ SELECT id, kind, subject, token, attempts, snoozes, waited_s FROM claimed
 
 TOUCH = """
 UPDATE tasks SET lease_until = least(clock_timestamp() + make_interval(secs => :lease_s), lease_limit)
-FROM unnest(CAST(:ids AS uuid[]), CAST(:tokens AS bigint[])) AS held (id, token)
-WHERE tasks.id = held.id AND tasks.token = held.token AND tasks.state = 'processing'
+FROM (
+    SELECT tasks.id FROM tasks
+    JOIN unnest(CAST(:ids AS uuid[]), CAST(:tokens AS bigint[])) AS claim (id, token)
+      ON tasks.id = claim.id AND tasks.token = claim.token
+    WHERE tasks.state = 'processing' ORDER BY tasks.id FOR UPDATE OF tasks
+) AS held
+WHERE tasks.id = held.id
 RETURNING tasks.id, tasks.token
 """
 
 EXPIRED = """
 SELECT id, kind, subject, token FROM tasks
-WHERE state = 'processing' AND lease_until < statement_timestamp()
+WHERE state = 'processing' AND lease_until < statement_timestamp() AND kind = ANY(:kinds)
   AND pg_postmaster_start_time() < statement_timestamp() - make_interval(secs => :lease_s)
 ORDER BY lease_until LIMIT 100
 """
@@ -124,7 +129,7 @@ def _ending(changes: str, outcome: str, *, also: str = "") -> str:
     ), event AS (
         INSERT INTO events (type, subject, task_id, kind, data)
         SELECT 'task-' || outcome, subject, id, kind,
-               jsonb_strip_nulls(jsonb_build_object('error_type', error_type))
+               jsonb_strip_nulls(jsonb_build_object('error_type', CAST(:error_type AS text)))
         FROM ended
     )
     SELECT outcome, rerun, attempts FROM ended
@@ -181,12 +186,15 @@ WITH ended AS (
 SELECT id FROM ended
 """
 CANCEL_ONE = CANCEL.format(which="id = :id")
-CANCEL_ALL = CANCEL.format(which="subject = :subject")
+# in the order in which a heartbeat locks them
+CANCEL_ALL = CANCEL.format(
+    which="id IN (SELECT id FROM tasks WHERE subject = :subject ORDER BY id FOR UPDATE)"
+)
 
 REQUEUE = f"""
 WITH requeued AS (
     UPDATE tasks
-    SET state = 'pending', attempts = 0, finished_at = NULL, priority = :priority,
+    SET state = 'pending', attempts = 0, finished_at = NULL, rerun = false, priority = :priority,
         run_at = clock_timestamp() + make_interval(secs => :delay_s)
     WHERE id = :id AND state = 'failed' AND NOT EXISTS (
         SELECT FROM tasks AS twin WHERE twin.kind = tasks.kind AND twin.subject = tasks.subject

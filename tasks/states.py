@@ -9,7 +9,7 @@ in the same statement. All instants are PostgreSQL's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -57,9 +57,23 @@ def submit_many(tx: Transaction, kind: Kind, subjects: Sequence[UUID]) -> int:
     )
 
 
+BULK_WINDOW = 20
+
+
 def publish(tx: Transaction, kind: Kind, *, window: int) -> list[Dispatch]:
-    """Take due tasks from `pending` to `queued`, at most so many that `window` are queued."""
-    rows = tx.execute(sql.PUBLISH, {"kind": kind.name, "window": window})
+    """Take due tasks from `pending` to `queued`, at most so many that `window` are queued.
+
+    Redis is first in, first out. So that what comes fresh needn't wait behind a mass requeue, tasks of
+    a priority above 0 are published only while fewer than `BULK_WINDOW` are queued.
+    """
+    rows = [
+        row
+        for bulk in (False, True)
+        for row in tx.execute(
+            sql.PUBLISH,
+            {"kind": kind.name, "bulk": bulk, "window": min(window, BULK_WINDOW) if bulk else window},
+        )
+    ]
     return [Dispatch(kind.name, row.id, row.dispatch) for row in rows]
 
 
@@ -99,9 +113,11 @@ def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> s
     return {(row.id, row.token) for row in rows}
 
 
-def expired(tx: Transaction, *, lease_s: float) -> list[Held]:
+def expired(tx: Transaction, kinds: Iterable[str], *, lease_s: float) -> list[Held]:
     """Tasks whose lease ran out; none within a lease of PostgreSQL's start, which may be why."""
-    return [Held(**row._mapping) for row in tx.execute(sql.EXPIRED, {"lease_s": lease_s})]
+    return [
+        Held(**row._mapping) for row in tx.execute(sql.EXPIRED, {"kinds": list(kinds), "lease_s": lease_s})
+    ]
 
 
 _NO_FAILURE: dict[str, Any] = {"error_type": None, "error_detail": None, "traceback": None}

@@ -56,7 +56,7 @@ _COLUMNS = """id, kind, subject, state, attempts, max_attempts, run_at, error_ty
        created_at, started_at, finished_at"""
 _NEWEST = f"""
 SELECT DISTINCT ON (subject, kind) {_COLUMNS}
-FROM tasks WHERE subject = ANY(:subjects)
+FROM tasks WHERE subject = ANY(:subjects) AND state <> 'discarded'
 ORDER BY subject, kind, created_at DESC, id DESC
 """
 _ONE = f"SELECT {_COLUMNS} FROM tasks WHERE id = :id"
@@ -73,7 +73,7 @@ FROM attempts WHERE task_id = :id ORDER BY token
 
 
 def newest(tx: Transaction, subjects: Sequence[UUID]) -> list[TaskView]:
-    """The newest task of each kind, for each subject."""
+    """The newest task of each kind, for each subject; a discarded one counts for nothing."""
     return _views(tx.execute(_NEWEST, {"subjects": list(subjects)}))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from imaging import jpeg
 from imaging.errors import TruncatedImage, UnsupportedFormat
 from imaging.exif import read_exif
 from imaging.formats import HEAD_BYTES, sniff
@@ -169,3 +170,8 @@ def test_no_metadata_of_the_preview_is_left(tmp_path: Path) -> None:
     for made in rendered(tmp_path / "photo", raw_tiff(preview)).previews:
         assert b"at home" not in made.data
         assert "exif" not in Image.open(io.BytesIO(made.data)).info
+
+
+def test_a_file_cut_in_the_head_of_its_preview_has_no_frame() -> None:
+    # found by fuzzing: the marker and its length are there, the header behind them is not
+    assert jpeg.frame(io.BytesIO(b"\xff\xd8\xff\xc0\x00\x11\x08\x00")) is None

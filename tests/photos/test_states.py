@@ -11,6 +11,7 @@ from db.session import Database
 from observability.metrics import PhotoMetrics
 from photos.intake import Intake
 from photos.states import PhotoStates, state_from
+from tasks.dead_letters import DeadLetters
 from tests.hand import Hand
 from tests.pictures import jpeg
 
@@ -26,11 +27,9 @@ from tests.pictures import jpeg
         (["cancelled", "completed"], "failed"),
         (["discarded", "completed"], "failed"),
         (["failed", "failed"], "failed"),
-        (["completed", None], "processing"),
-        ([None, None], "processing"),
     ],
 )
-def test_the_state_follows_from_the_newest_tasks(states: list[str | None], state: str) -> None:
+def test_the_state_follows_from_the_newest_tasks(states: list[str], state: str) -> None:
     assert state_from(states) == state
 
 
@@ -115,3 +114,39 @@ def test_settling_a_photo_that_is_gone_does_nothing(database: Database, hand: Ha
         hand.states.lock(tx, gone)
         hand.states.settle(tx, gone)
     assert events_of(database, gone) == []
+
+
+def test_a_photo_whose_older_task_was_requeued_and_done_is_ready(
+    database: Database, photo_id: UUID, hand: Hand
+) -> None:
+    letters = DeadLetters(database, hand.states)
+    hand.exif(photo_id)
+    first = UUID(hand.task(photo_id, "preview"))
+    hand.fail(photo_id, "preview", error_type="object-missing", detail="gone")
+    hand.again(photo_id, "preview")
+    hand.fail(photo_id, "preview", error_type="time-limit", detail="slow")
+    assert letters.requeue(first) == "requeued"
+    with database.transaction() as tx:
+        tx.execute("UPDATE tasks SET state = 'queued', queued_at = now() WHERE state = 'pending'")
+    hand.previews(photo_id)
+    assert state_of(database, photo_id) == "ready"
+
+
+def test_pruning_changes_no_photos_state(database: Database, photo_id: UUID, hand: Hand) -> None:
+    letters = DeadLetters(database, hand.states)
+    letters.cancel(UUID(hand.task(photo_id, "preview")))
+    dead = UUID(hand.task(photo_id, "exif"))
+    hand.fail(photo_id, "exif", error_type="time-limit", detail="slow")
+    with database.transaction() as tx:
+        tx.execute("DELETE FROM tasks WHERE state = 'cancelled'")
+    letters.requeue(dead)
+    with database.transaction() as tx:
+        tx.execute("UPDATE tasks SET state = 'queued', queued_at = now() WHERE state = 'pending'")
+    hand.exif(photo_id)
+    assert state_of(database, photo_id) == "failed"  # there are no previews, and none are coming
+    hand.again(photo_id, "preview")
+    hand.previews(photo_id)
+    with database.transaction() as tx:
+        tx.execute("DELETE FROM tasks")
+        hand.states.settle(tx, photo_id)
+    assert state_of(database, photo_id) == "ready"

@@ -6,11 +6,15 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from flask import Flask
+from prometheus_client import CollectorRegistry
 
-from db.session import Database
+from db.session import Database, Transaction
+from observability.metrics import PhotoMetrics
+from photos.states import PhotoStates
 from photos.upkeep import Upkeep
 from storage.store import Store
 from tests.hand import Hand
@@ -24,7 +28,7 @@ Files = Callable[[], list[str]]
 @pytest.fixture
 def upkeep(database: Database, store: Store, hand: Hand) -> Upkeep:
     """Over the app's database and store."""
-    return Upkeep(database, store, hand.submitter)
+    return Upkeep(database, store, hand.submitter, hand.states)
 
 
 @pytest.fixture
@@ -84,3 +88,41 @@ def test_a_lost_original_is_told_and_cant_be_repaired(
     result = app.test_cli_runner().invoke(args=["verify"])
     assert result.exit_code == 1
     assert "1 mismatches, 1 left" in result.output
+
+
+def test_a_repair_submits_one_task_a_photo_and_the_photo_is_processing_until_then(
+    upkeep: Upkeep, photo_id: str, tmp_path: Path, database: Database
+) -> None:
+    for preview in (tmp_path / "store" / "previews").rglob("*.*.*"):
+        preview.unlink()
+    assert len(list(upkeep.verify(repair=True))) == 3
+    with database.transaction() as tx:
+        assert tx.execute("SELECT count(*) FROM tasks WHERE state = 'queued'").scalar_one() == 1
+        assert tx.execute("SELECT state FROM photos").scalar_one() == "processing"
+
+
+def test_what_was_deleted_while_verify_ran_is_no_mismatch(
+    database: Database, store: Store, hand: Hand, photo_id: str, client: Client, auth: Auth
+) -> None:
+    class Deleting(PhotoStates):
+        """Deletes the photo at the last moment before verify locks it."""
+
+        def lock(self, tx: Transaction, subject: UUID) -> None:
+            client.ask("DELETE", f"/v1/photos/{photo_id}", headers=headers)
+            super().lock(tx, subject)
+
+    headers = auth()
+    key = first_key(database)
+    store.delete(key)
+    states = Deleting(PhotoMetrics(CollectorRegistry()))
+    found = Upkeep(database, store, hand.submitter, states).verify(repair=True)
+    assert list(found) == []
+    with database.transaction() as tx:
+        live = "SELECT count(*) FROM tasks WHERE state IN ('pending', 'queued')"
+        assert tx.execute(live).scalar_one() == 0
+
+
+def first_key(database: Database) -> str:
+    """The key of some preview."""
+    with database.transaction() as tx:
+        return str(tx.execute("SELECT key FROM previews ORDER BY key LIMIT 1").scalar_one())

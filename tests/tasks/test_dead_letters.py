@@ -118,3 +118,24 @@ def test_paused_tasks_in_hand_finish_none_begins_and_new_ones_wait(layer: Layer)
     layer.queues.set_paused(JOIN.name, False)
     layer.relay.round()
     assert [layer.task(task_id).state for task_id in (queued, late)] == ["queued", "queued"]
+
+
+def test_a_completed_task_supersedes_the_failed_ones_before_it(layer: Layer) -> None:
+    subject = uuid4()
+    dead = fail(layer, subject)
+    layer.claim(layer.submit(JOIN, subject)).complete(lambda tx: None)
+    assert layer.task(dead).state == "discarded"
+
+
+def test_a_requeued_task_runs_once_even_if_it_was_asked_for_again_before(layer: Layer) -> None:
+    subject = uuid4()
+    task_id = layer.submit(RERUN, subject)
+    claim = layer.claim(task_id, RERUN)
+    layer.submit(RERUN, subject)
+    layer.work.fail(claim, Failure("broken", "it broke"))
+    [second] = layer.column("SELECT id FROM tasks WHERE state = 'queued'")
+    layer.work.fail(layer.claim(second, RERUN), Failure("broken", "it broke"))
+    assert layer.dead_letters.requeue(task_id) == "requeued"
+    layer.relay.round()
+    layer.claim(task_id, RERUN).complete(lambda tx: None)
+    assert layer.column("SELECT count(*) FROM tasks WHERE state IN ('pending', 'queued')") == [0]

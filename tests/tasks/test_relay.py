@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from uuid import uuid4
 
 import pytest
 
-from db.session import Database
+from db.session import Database, DatabaseAway
 from tasks.records import Failure
+from tasks.relay import lead
 from tests.tasks.layer import JOIN, RERUN, Layer, until
 
 
@@ -135,3 +137,53 @@ def test_messages_of_many_tasks_are_sent_in_one_go(database: Database, redis_url
     layer.do("UPDATE tasks SET state = 'pending', queued_at = NULL")
     layer.relay.round()
     assert len(layer.messages(RERUN)) == 300
+
+
+def test_a_leader_that_hangs_in_its_transaction_loses_the_lead_within_seconds(
+    layer: Layer, database: Database
+) -> None:
+    task_id = layer.submit()
+    layer.do("UPDATE tasks SET state = 'pending', queued_at = NULL")
+    with pytest.raises(DatabaseAway), database.transaction() as leader:  # noqa: PT012 - as the block is
+        assert lead(leader)
+        begun_s = time.monotonic()
+        until(lambda: layer.relay.round() is None or layer.task(task_id).state == "queued")
+        assert time.monotonic() - begun_s < 5
+
+
+def test_one_who_hangs_with_a_subject_locked_holds_up_the_rescue_of_no_other(
+    layer: Layer, database: Database
+) -> None:
+    stuck, other = layer.submit(), layer.submit()
+    for task_id in (stuck, other):
+        layer.claim(task_id)
+    until(lambda: layer.column("SELECT pg_postmaster_start_time() < now() - interval '2.5 s'") == [True])
+    with database.transaction() as tx:
+        layer.subjects.lock(tx, layer.task(stuck).subject)
+        for task_id in (stuck, other):
+            layer.expire(task_id)
+        layer.relay.round()
+        assert layer.task(other).state != "processing"
+        assert layer.task(stuck).state == "processing"
+    until(lambda: layer.relay.round() is None or layer.task(stuck).state != "processing")
+
+
+def test_an_expired_task_of_a_kind_that_this_version_doesnt_know_is_left_to_others(layer: Layer) -> None:
+    unknown, known = layer.submit(), layer.submit()
+    for task_id in (unknown, known):
+        layer.claim(task_id)
+        layer.expire(task_id)
+    layer.do("UPDATE tasks SET kind = 'newer' WHERE id = :id", id=unknown)
+    layer.rescue(known)
+    assert layer.task(unknown).state == "processing"
+
+
+def test_a_mass_requeue_never_fills_the_window_before_what_is_fresh(layer: Layer) -> None:
+    bulk = [layer.submit() for _ in range(60)]
+    layer.do("UPDATE tasks SET state = 'pending', queued_at = NULL, priority = 10")
+    layer.client.flushdb()
+    layer.relay.round()
+    assert len(layer.messages()) == 20
+    fresh = layer.submit()
+    assert layer.task(fresh).state == "queued"
+    assert fresh not in bulk
