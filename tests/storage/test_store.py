@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -144,3 +146,18 @@ def test_a_folder_with_a_space_in_its_name_is_the_one_that_is_used(store: Store,
 def _samples(store: Store) -> list[Sample]:
     (family,) = store.metrics.errors.collect()
     return [sample for sample in family.samples if sample.name.endswith("_total")]
+
+
+@pytest.mark.slow
+def test_an_s3_store_that_takes_connections_and_never_answers_is_away_within_a_tasks_time_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as black_hole:
+        monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{black_hole.getsockname()[1]}")
+        for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "y"), ("REGION", "z")):
+            monkeypatch.setenv(f"AWS_{name}", value)
+        store = Store("s3://bucket/prefix", StoreMetrics(CollectorRegistry(), operations=OPERATIONS))
+        begun_s = time.monotonic()
+        with pytest.raises(StoreAway):
+            store.get("key")
+        assert time.monotonic() - begun_s < 25
