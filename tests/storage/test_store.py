@@ -10,9 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 from prometheus_client.samples import Sample
 
-from storage.store import ObjectMissing, Store, StoreAway
+from observability.metrics import StoreMetrics
+from storage.store import OPERATIONS, ObjectMissing, Store, StoreAway
 
 Files = Callable[[], list[str]]
 DATA = random.Random(0).randbytes(3_000_000)
