@@ -121,7 +121,7 @@ def _drain(bench: Bench, mode: str, count: int) -> float:
 
 
 def round_trips(bench: Bench) -> dict[str, float]:
-    """Statements that PostgreSQL sees for one no-op task, claim to finish."""
+    """Statements sent for one no-op task, claim to finish; the pool's ping at each checkout comes on top."""
     bench.clear()
     bench.submit(1)
     bench.layer.relay.round()

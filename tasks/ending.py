@@ -90,8 +90,6 @@ class Endings:
                 raise LeaseLost(f"task {task.id} isn't held with token {task.token}")
             if save is not None:
                 save(tx)
-            if ended.outcome == "completed":
-                states.discard_failed(tx, task.kind, task.subject)  # superseded
             if ended.rerun and ended.outcome in ("completed", "failed"):
                 self._submitter.submit(tx, task.kind, task.subject)
             self._subjects.settle(tx, task.subject)

@@ -113,7 +113,7 @@ ORDER BY lease_until LIMIT 100
 """
 
 
-def _ending(changes: str, outcome: str, *, also: str = "") -> str:
+def _ending(changes: str, outcome: str, *, also: str = "", then: str = "") -> str:
     """The fenced statement that ends an attempt; `outcome` is an SQL expression over the changed row."""
     return f"""
     WITH ended AS (
@@ -131,15 +131,26 @@ def _ending(changes: str, outcome: str, *, also: str = "") -> str:
         SELECT 'task-' || outcome, subject, id, kind,
                jsonb_strip_nulls(jsonb_build_object('error_type', CAST(:error_type AS text)))
         FROM ended
-    )
+    ){then}
     SELECT outcome, rerun, attempts FROM ended
     """
 
 
 _USED_UP = "attempts >= max_attempts"
+# What failed before for the same purpose needs nobody any more.
+_SUPERSEDE = """, superseded AS (
+        UPDATE tasks SET state = 'discarded', finished_at = clock_timestamp()
+        FROM ended
+        WHERE tasks.kind = ended.kind AND tasks.subject = ended.subject AND tasks.state = 'failed'
+        RETURNING tasks.id, tasks.kind, tasks.subject
+    ), told AS (
+        INSERT INTO events (type, subject, task_id, kind)
+        SELECT 'task-discarded', subject, id, kind FROM superseded
+    )"""
 COMPLETE = _ending(
     "state = 'completed', finished_at = clock_timestamp(), error_type = NULL, error_detail = NULL",
     "'completed'",
+    then=_SUPERSEDE,
 )
 FAIL = _ending(
     "state = 'failed', finished_at = clock_timestamp(), error_type = :error_type,"

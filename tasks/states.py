@@ -129,7 +129,11 @@ def _end(tx: Transaction, statement: str, task_id: UUID, token: int, **parameter
 
 
 def complete(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
-    """`processing` to `completed`; None if the token is no longer the one that holds the task."""
+    """`processing` to `completed`; older failed tasks of the same kind and subject are discarded.
+
+    Returns:
+        None if the token is no longer the one that holds the task.
+    """
     return _end(tx, sql.COMPLETE, task_id, token, **_NO_FAILURE)
 
 
