@@ -15,6 +15,7 @@ from uuid import UUID, uuid4
 
 from db.session import Transaction
 from tasks import statements as sql
+from tasks import upkeep_statements as upkeep
 from tasks.courier import Dispatch
 from tasks.kinds import Kind
 from tasks.records import Claimed, Ended, Failure, Held, Submitted
@@ -106,6 +107,12 @@ def claim(tx: Transaction, kind: Kind, task_id: UUID, *, worker: str, lease_s: f
     return Claimed(**row._mapping) if row else None
 
 
+def claimed_by(tx: Transaction, task_id: UUID, worker: str) -> Claimed | None:
+    """The task as this worker claimed it, if it did and still holds it; nothing is changed."""
+    row = tx.execute(sql.CLAIMED_BY, {"id": task_id, "worker": worker}).one_or_none()
+    return Claimed(**row._mapping) if row else None
+
+
 def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> set[tuple[UUID, int]]:
     """Extend the leases of all (task, token) pairs; returns those that are still held."""
     ids, tokens = [pair[0] for pair in held], [pair[1] for pair in held]
@@ -182,38 +189,38 @@ def snooze(
 
 def cancel(tx: Transaction, task_id: UUID) -> bool:
     """Any live state to `cancelled`; whoever has it in hand learns it with the next heartbeat."""
-    return tx.execute(sql.CANCEL_ONE, {"id": task_id}).one_or_none() is not None
+    return tx.execute(upkeep.CANCEL_ONE, {"id": task_id}).one_or_none() is not None
 
 
 def abandon(tx: Transaction, subject: UUID) -> None:
     """The subject is going: cancel its live tasks, discard its failed ones."""
-    tx.execute(sql.CANCEL_ALL, {"subject": subject})
-    tx.execute(sql.DISCARD_ALL, {"subject": subject})
+    tx.execute(upkeep.CANCEL_ALL, {"subject": subject})
+    tx.execute(upkeep.DISCARD_ALL, {"subject": subject})
 
 
 def requeue(tx: Transaction, task_id: UUID, *, priority: int = 0, delay_s: float = 0.0) -> bool:
     """`failed` to `pending`, with all its attempts again; False if it isn't failed or has a live twin."""
     parameters = {"id": task_id, "priority": priority, "delay_s": delay_s}
-    return tx.execute(sql.REQUEUE, parameters).one_or_none() is not None
+    return tx.execute(upkeep.REQUEUE, parameters).one_or_none() is not None
 
 
 def discard(tx: Transaction, task_id: UUID) -> bool:
     """`failed` to `discarded`: nobody will deal with it."""
-    return tx.execute(sql.DISCARD_ONE, {"id": task_id}).one_or_none() is not None
+    return tx.execute(upkeep.DISCARD_ONE, {"id": task_id}).one_or_none() is not None
 
 
 def discard_failed(tx: Transaction, kind: str, subject: UUID) -> None:
     """Discard all failed tasks of one kind and subject: a newer one takes their place."""
-    tx.execute(sql.DISCARD_OF_KIND, {"kind": kind, "subject": subject})
+    tx.execute(upkeep.DISCARD_OF_KIND, {"kind": kind, "subject": subject})
 
 
 def unpublish(tx: Transaction, kind: Kind) -> None:
     """Take a paused queue's tasks from `queued` back to `pending`; their messages become stale."""
-    tx.execute(sql.UNPUBLISH, {"kind": kind.name})
+    tx.execute(upkeep.UNPUBLISH, {"kind": kind.name})
 
 
 def prune(tx: Transaction, *, retention_s: float, limit: int) -> int:
     """Delete ended tasks, but no failed ones, and their attempts and events; returns how many."""
     parameters = {"retention_s": retention_s, "limit": limit}
-    tx.execute(sql.PRUNE_EVENTS, parameters)
-    return int(tx.execute(sql.PRUNE, parameters).scalar_one())
+    tx.execute(upkeep.PRUNE_EVENTS, parameters)
+    return int(tx.execute(upkeep.PRUNE, parameters).scalar_one())

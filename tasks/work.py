@@ -125,11 +125,16 @@ class Work:
             raise RuntimeError(f"the {kind.name} actor returned without completing its task")
 
     def _claim(self, kind: Kind, task_id: UUID) -> records.Claimed | None:
+        unsure = False
         while True:
             try:
                 with self._database.statement() as tx:
+                    # Was it the claim's answer alone that was lost? No one else has this worker's name.
+                    if unsure and (mine := states.claimed_by(tx, task_id, self._worker)) is not None:
+                        return mine
                     return states.claim(tx, kind, task_id, worker=self._worker, lease_s=self._lease_s)
             except DatabaseAway:
+                unsure = True
                 if self._stopping.wait(_CLAIM_AGAIN_S):
                     raise
 

@@ -1,0 +1,75 @@
+"""Working on tasks while the database isn't dependable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from db.session import Database, DatabaseAway, Transaction
+from tests.tasks.layer import JOIN, Layer, until
+
+
+class LosesAnswers(Database):
+    """A database whose next commits succeed, and whose answers to them are lost."""
+
+    def __init__(self, url: str, *, lose: int) -> None:
+        super().__init__(url)
+        self.lose = lose
+
+    @contextmanager
+    def statement(self) -> Iterator[Transaction]:
+        with super().statement() as tx:
+            yield tx
+        self._lose()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        with super().transaction() as tx:
+            yield tx
+        self._lose()
+
+    def _lose(self) -> None:
+        if self.lose:
+            self.lose -= 1
+            raise DatabaseAway("the connection broke while the commit was under way")
+
+
+def test_a_claim_whose_answer_was_lost_is_gone_on_with_and_counts_once(
+    database: Database, migrated_url: str, redis_url: str
+) -> None:
+    unsure = LosesAnswers(migrated_url, lose=0)
+    layer = Layer(unsure, redis_url)
+    task_id = layer.submit()
+    unsure.lose = 1
+    layer.claim(task_id).complete(lambda tx: None)
+    assert (layer.task(task_id).state, layer.task(task_id).attempts) == ("completed", 1)
+    assert [attempt.outcome for attempt in layer.attempts(task_id)] == ["completed"]
+    unsure.close()
+
+
+def test_a_completion_whose_answer_was_lost_takes_effect_once(
+    database: Database, migrated_url: str, redis_url: str
+) -> None:
+    unsure = LosesAnswers(migrated_url, lose=0)
+    layer = Layer(unsure, redis_url)
+    task_id = layer.submit()
+    claim = layer.claim(task_id)
+    saved: list[int] = []
+    unsure.lose = 1
+    claim.complete(lambda tx: saved.append(1))
+    assert (layer.task(task_id).state, saved) == ("completed", [1])
+    unsure.close()
+
+
+def test_tasks_published_while_redis_was_away_are_sent_when_it_is_back(
+    database: Database, redis_url: str
+) -> None:
+    away = Layer(database, "unix:///nowhere/valkey.sock?db=0")
+    task_id = away.submit()
+    away.do("UPDATE tasks SET state = 'pending', queued_at = NULL")
+    away.relay.round()
+    back = Layer(database, redis_url)
+    assert (back.task(task_id).state, back.messages()) == ("queued", set())
+    until(lambda: back.relay.round() is None or back.messages() == {task_id})
+    back.claim(task_id, JOIN).complete(lambda tx: None)
+    assert back.task(task_id).state == "completed"
