@@ -16,11 +16,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
-from typing import ParamSpec, TypeVar, cast
+from typing import TypeVar, cast
 
 from imaging.errors import DecoderCrashed, DecoderOutOfMemory, DecoderTimeout
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _START_LIMIT_S = 60

@@ -16,7 +16,8 @@ from tasks.errors import LeaseLost
 from tasks.kinds import Kind
 from tasks.work import Claim
 from tests.actors.worker import running
-from tests.tasks.layer import JOIN, KINDS, RERUN, Layer, until
+from tests.tasks.layer import JOIN, KINDS, RERUN, Layer
+from tests.waiting import until
 
 LIMITED = Kind("slow", max_attempts=1, time_limit_s=1.0)
 HUNG_S = 60

@@ -19,6 +19,7 @@ from imaging.preview import render
 from imaging.sandbox import Sandbox
 from tests.imaging import jobs
 from tests.imaging.pictures import four_corners, save
+from tests.waiting import until
 
 MEMORY_BYTES = 1 << 30
 ROOT = Path(__file__).parents[2]
@@ -36,13 +37,6 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
-
-
-def wait_until(condition: Callable[[], bool], limit_s: float = 10) -> None:
-    deadline = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def test_a_job_runs_in_another_process(sandbox: Sandbox) -> None:
@@ -105,7 +99,7 @@ def test_a_process_that_dies_between_two_jobs_fails_neither() -> None:
     sandbox = Sandbox(1, MEMORY_BYTES)
     first = sandbox.call(jobs.pid, time_limit_s=10)
     os.kill(first, signal.SIGKILL)
-    wait_until(lambda: not is_running(first))
+    until(lambda: not is_running(first))
     assert sandbox.call(jobs.pid, time_limit_s=10) != first
     sandbox.close()
 
@@ -162,7 +156,7 @@ def test_close_ends_idle_processes_and_running_jobs(tmp_path: Path) -> None:
     threads = [threading.Thread(target=job) for _ in range(3)]
     for thread in threads:
         thread.start()
-    wait_until((tmp_path / "pid").exists)
+    until((tmp_path / "pid").exists)
     sandbox.close()
     for thread in threads:
         thread.join(5)
@@ -189,12 +183,12 @@ threading.Event().wait()
 def test_children_die_with_an_owner_that_is_killed(tmp_path: Path) -> None:
     files = [tmp_path / "busy", tmp_path / "idle"]
     owner = subprocess.Popen([sys.executable, "-c", OWNER, *files], cwd=ROOT)
-    wait_until(lambda: all(file.exists() and file.read_text() for file in files), 20)
+    until(lambda: all(file.exists() and file.read_text() for file in files), timeout_s=20)
     children = [int(file.read_text()) for file in files]
     assert all(map(is_running, children))
     owner.kill()
     owner.wait()
-    wait_until(lambda: not any(map(is_running, children)))
+    until(lambda: not any(map(is_running, children)))
 
 
 def in_a_forked_worker(answers: "multiprocessing.SimpleQueue[int]") -> None:
@@ -227,7 +221,7 @@ def test_an_exception_from_another_thread_ends_the_call_soon_and_frees_the_slot(
 
     thread = threading.Thread(target=job)
     thread.start()
-    wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
+    until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
     assert thread.ident is not None
     raise_thread_exception(thread.ident, TimeLimitExceeded)
     thread.join(3)

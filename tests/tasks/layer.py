@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -21,6 +20,7 @@ from tasks.queues import Queues
 from tasks.relay import Relay
 from tasks.submit import Submitter
 from tasks.work import Claim, Work
+from tests.waiting import until
 
 JOIN = Kind("join", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0)
 RERUN = Kind("rerun", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0, second_submit="rerun")
@@ -132,18 +132,6 @@ class Layer:
     def metric(self, name: str, **labels: str) -> float:
         """A sample of this process' registry."""
         return self.registry.get_sample_value(f"safelight_{name}", labels) or 0.0
-
-    def forget_messages(self) -> None:
-        """Lose everything in Redis."""
-        self.client.flushdb()
-
-
-def until(condition: Callable[[], bool], *, timeout_s: float = 15.0) -> None:
-    """Wait for a condition; fail if it doesn't come."""
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline_s, "the condition didn't come"
-        time.sleep(0.02)
 
 
 def together(functions: Iterable[Any]) -> list[BaseException]:

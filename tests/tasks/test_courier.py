@@ -16,7 +16,7 @@ from dramatiq.errors import ConnectionClosed
 
 from embedded.valkey import find_program
 from tasks.courier import Courier, Dispatch, RedisAway, connect, make_broker
-from tests.tasks.layer import until
+from tests.waiting import until
 
 
 class Server:

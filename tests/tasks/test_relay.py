@@ -10,7 +10,8 @@ import pytest
 from db.session import Database, DatabaseAway
 from tasks.records import Failure
 from tasks.relay import lead
-from tests.tasks.layer import JOIN, RERUN, Layer, until
+from tests.tasks.layer import JOIN, RERUN, Layer
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
+
 from db.session import Database, DatabaseAway, Transaction
-from tests.tasks.layer import JOIN, Layer, until
+from tests.tasks.layer import JOIN, Layer
+from tests.waiting import until
 
 
 class LosesAnswers(Database):
     """A database whose next commits succeed, and whose answers to them are lost."""
 
-    def __init__(self, url: str, *, lose: int) -> None:
+    def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.lose = lose
+        self.lose = 0
 
     @contextmanager
     def statement(self) -> Iterator[Transaction]:
@@ -34,23 +37,26 @@ class LosesAnswers(Database):
             raise DatabaseAway("the connection broke while the commit was under way")
 
 
+@pytest.fixture
+def unsure(database: Database, migrated_url: str) -> Iterator[LosesAnswers]:
+    """Such a database, that loses nothing yet; its tables are empty."""
+    unsure = LosesAnswers(migrated_url)
+    yield unsure
+    unsure.close()
+
+
 def test_a_claim_whose_answer_was_lost_is_gone_on_with_and_counts_once(
-    database: Database, migrated_url: str, redis_url: str
+    unsure: LosesAnswers, redis_url: str
 ) -> None:
-    unsure = LosesAnswers(migrated_url, lose=0)
     layer = Layer(unsure, redis_url)
     task_id = layer.submit()
     unsure.lose = 1
     layer.claim(task_id).complete(lambda tx: None)
     assert (layer.task(task_id).state, layer.task(task_id).attempts) == ("completed", 1)
     assert [attempt.outcome for attempt in layer.attempts(task_id)] == ["completed"]
-    unsure.close()
 
 
-def test_a_completion_whose_answer_was_lost_takes_effect_once(
-    database: Database, migrated_url: str, redis_url: str
-) -> None:
-    unsure = LosesAnswers(migrated_url, lose=0)
+def test_a_completion_whose_answer_was_lost_takes_effect_once(unsure: LosesAnswers, redis_url: str) -> None:
     layer = Layer(unsure, redis_url)
     task_id = layer.submit()
     claim = layer.claim(task_id)
@@ -58,7 +64,6 @@ def test_a_completion_whose_answer_was_lost_takes_effect_once(
     unsure.lose = 1
     claim.complete(lambda tx: saved.append(1))
     assert (layer.task(task_id).state, saved) == ("completed", [1])
-    unsure.close()
 
 
 def test_tasks_published_while_redis_was_away_are_sent_when_it_is_back(
