@@ -25,7 +25,7 @@ _MAX_TRACEBACK_CHARS = 16_000
 # Keys of ours, and whatever stands where credentials do: servers quote malformed requests.
 _SECRETS = re.compile(
     r"(\bsl_[0-9a-f]{1,12}_)[0-9A-Za-z]+"
-    r"|(?i:(\bauthorization(?:\s*[:=]\W{0,4}(?:[a-z]+\s+)?|\W{1,8}(?:basic|bearer)\s+)|\bbearer\s+)[^\s\"',\\]+)"
+    r"|(?i:(\bauthorization(?:\W{0,3}[:=]\W{0,4}(?:[a-z]+\s+)?|\W{1,8}(?:basic|bearer)\s+)|\bbearer\s+)[^\s\"',\\]+)"
 )
 
 logger = logging.getLogger(__name__)
@@ -62,10 +62,15 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def pairs(fields: Mapping[str, object]) -> str:
+    """Fields as a person reads them: `name=value name="longer value"`, on one line."""
+    return " ".join(f"{name}={_quoted(value)}" for name, value in fields.items())
+
+
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
     """What a record says beside its message: its own `extra`, then the blocks around it."""
     own = {name: _plain(value) for name, value in vars(record).items() if name not in _STANDARD}
-    return {**own, **{name: cut(value, _MAX_CHARS) for name, value in context().items() if name not in own}}
+    return {**own, **{name: _safe(value) for name, value in context().items() if name not in own}}
 
 
 class JsonFormatter(logging.Formatter):
@@ -80,8 +85,8 @@ class JsonFormatter(logging.Formatter):
         }
         line = {**line, **{name: value for name, value in fields_of(record).items() if name not in line}}
         if record.exc_info:
-            line["traceback"] = cut(self.formatException(record.exc_info), _MAX_TRACEBACK_CHARS)
-        return _without_secrets(json.dumps(line))
+            line["traceback"] = _safe(self.formatException(record.exc_info), _MAX_TRACEBACK_CHARS)
+        return json.dumps(line)
 
 
 class TextFormatter(logging.Formatter):
@@ -89,12 +94,11 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         clock = time.strftime("%H:%M:%S", time.localtime(record.created))
-        fields = "".join(f" {name}={_quoted(value)}" for name, value in fields_of(record).items())
-        lines = [f"{clock} {record.levelname.lower():8}{_message(record)}{fields}"]
+        lines = [f"{clock} {record.levelname.lower():8}{_message(record)}  {pairs(fields_of(record))}"]
         if record.exc_info:
-            trace = cut(self.formatException(record.exc_info), _MAX_TRACEBACK_CHARS)
+            trace = _safe(self.formatException(record.exc_info), _MAX_TRACEBACK_CHARS)
             lines += [f"    {line}" for line in trace.split("\n")]
-        return _without_secrets("\n".join(map(printable, lines)))
+        return "\n".join(map(printable, lines))
 
 
 def formatter(log_format: str) -> logging.Formatter:
@@ -130,14 +134,14 @@ def _message(record: logging.LogRecord) -> str:
         text = record.getMessage()
     except Exception:  # noqa: BLE001 - its arguments don't fit: tell what there is
         text = f"{_text(record.msg)} {_text(record.args)}"
-    return cut(text, _MAX_CHARS)
+    return _safe(text)
 
 
 def _plain(value: object) -> object:
     """A value as JSON has it: numbers as they are, all else as text."""
     if value is None or isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         return value
-    return cut(_text(value), _MAX_CHARS)
+    return _safe(_text(value))
 
 
 def _text(value: object) -> str:
@@ -148,9 +152,10 @@ def _text(value: object) -> str:
 
 
 def _quoted(value: object) -> str:
-    text = str(value)
-    return text if re.fullmatch(r'[^\s"=]+', text) else f'"{text}"'
+    text = printable(str(value))
+    return text if re.fullmatch(r'[^\s"=]+', text) else '"' + text.replace('"', r"\"") + '"'
 
 
-def _without_secrets(line: str) -> str:
-    return _SECRETS.sub(lambda found: f"{found[1] or found[2]}***", line)
+def _safe(text: str, max_chars: int = _MAX_CHARS) -> str:
+    """Without secrets first: half of a key that was cut wouldn't look like one."""
+    return cut(_SECRETS.sub(lambda found: f"{found[1] or found[2]}***", text), max_chars)
