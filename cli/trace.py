@@ -36,7 +36,7 @@ def _id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError as error:
-        raise click.ClickException(f"{printable(text)!r} is no id of a photo or a task") from error
+        raise click.ClickException(f"'{printable(text)}' is no id of a photo or a task") from error
 
 
 def _lines(story: Story, tracebacks: bool) -> Iterator[str]:
