@@ -190,12 +190,8 @@ def _telling_photos() -> list[bytes]:
     whole = _saved("JPEG", exif, comment=CONTENT.encode())
     tiff = _saved("TIFF", exif)
     marker = whole.index(b"Exif\0\0")
-    return [
-        whole,
-        whole[: len(whole) // 3][:700],
-        whole[: marker + 14] + b"\xff" * 8 + whole[marker + 22 :],
-        tiff,
-    ]
+    damaged = whole[: marker + 14] + b"\xff" * 8 + whole[marker + 22 :]
+    return [whole, whole[:700], damaged, tiff]
 
 
 def _saved(kind: str, exif: Image.Exif, **options: Any) -> bytes:
