@@ -147,6 +147,7 @@ tasks = Table(
     Column("created_at", _instant, nullable=False, server_default=_now),
     Column("started_at", _instant),
     Column("finished_at", _instant),
+    Column("trace_id", Text, comment="of the request that submitted it"),
     CheckConstraint(_one_of("state", TASK_STATES), name="state"),
     CheckConstraint("(state = 'queued') = (queued_at IS NOT NULL)", name="queued"),
     CheckConstraint("(state = 'processing') = (lease_until IS NOT NULL)", name="leased"),

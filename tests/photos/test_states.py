@@ -66,7 +66,7 @@ def test_a_photo_is_ready_when_its_last_task_is_and_says_so_once(
     with database.transaction() as tx:
         hand.states.lock(tx, photo_id)
         hand.states.settle(tx, photo_id)
-    assert events_of(database, photo_id) == ["photo-ready"]
+    assert events_of(database, photo_id) == ["photo-accepted", "photo-ready"]
 
 
 def test_a_photo_that_is_processed_again_is_ready_again(
@@ -87,7 +87,7 @@ def test_a_photo_whose_second_try_succeeds_is_no_longer_failed(
     hand.again(photo_id, "exif")
     hand.exif(photo_id)
     assert state_of(database, photo_id) == "ready"
-    assert events_of(database, photo_id) == ["photo-failed", "photo-ready"]
+    assert events_of(database, photo_id) == ["photo-accepted", "photo-failed", "photo-ready"]
 
 
 def test_the_time_to_ready_is_measured_once_and_from_the_first_byte(
