@@ -93,6 +93,7 @@ photos = Table(
     Column("received_at", _instant, nullable=False, comment="first byte of the upload"),
     Column("created_at", _instant, nullable=False, server_default=_now),
     Column("ready_at", _instant),
+    Column("first_ready_at", _instant, comment="since its newest upload; later runs of its tasks leave it"),
     CheckConstraint(_one_of("state", PHOTO_STATES), name="state"),
     CheckConstraint("octet_length(sha256) = 32", name="sha256"),
     CheckConstraint("(state = 'ready') = (ready_at IS NOT NULL)", name="ready_at"),

@@ -67,11 +67,6 @@ def pairs(fields: Mapping[str, object]) -> str:
     return " ".join(f"{name}={_quoted(value)}" for name, value in fields.items())
 
 
-def context() -> Mapping[str, str]:
-    """The fields of the block that this thread is in."""
-    return _context.get()
-
-
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
     """What a record says beside its message: its own `extra`, then the blocks around it."""
     own = {name: _plain(value) for name, value in vars(record).items() if name not in _STANDARD}

@@ -165,8 +165,12 @@ class Intake:
             return False
         # The store was asked before the row is locked: it may take its time to answer.
         lost = (photos.c.id == existing.id) & (photos.c.original_key == existing.original_key)
-        begun = {"state": "processing", "ready_at": None, "received_at": values["received_at"]}
-        healed = update(photos).where(lost).values(original_key=upload.key, **begun)
+        begun = {"state": "processing", "ready_at": None, "first_ready_at": None}
+        healed = (
+            update(photos)
+            .where(lost)
+            .values(original_key=upload.key, received_at=values["received_at"], **begun)
+        )
         told = _told("photo-healed", healed.returning(photos.c.id).cte("changed"), upload)
         return tx.execute(told).one_or_none() is not None
 
