@@ -28,6 +28,7 @@ logconfig_dict = {
     "loggers": {
         "gunicorn.error": {"level": "INFO", "propagate": True},
         "gunicorn.access": {"level": "CRITICAL", "propagate": False},
+        "alembic.runtime.plugins": {"level": "WARNING"},
     },
 }
 

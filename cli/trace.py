@@ -44,7 +44,8 @@ def _lines(story: Story, tracebacks: bool) -> Iterator[str]:
     yield f"photo {story.photo_id}, since {begun.isoformat(sep=' ', timespec='milliseconds')}"
     for moment in story.moments:
         whom, _, what = moment.event.partition("-")
-        yield f"{_offset_s(story, moment):+12.3f} s  {moment.kind or whom:9}{what:14}{pairs(moment.details)}"
+        line = f"{_offset_s(story, moment):+12.3f} s  {moment.kind or whom:9}{what:14}{pairs(moment.details)}"
+        yield line.rstrip()
         if tracebacks and moment.traceback:
             yield from ("    " + printable(line) for line in moment.traceback.splitlines())
 

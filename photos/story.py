@@ -126,7 +126,9 @@ def _ended(attempt: views.AttemptView, data: dict[str, Any], at: datetime) -> di
 
 def _add_photo(moments: list[Moment], photo: Row[Any]) -> None:
     """What the photo's own row says of its beginning, in case the event is gone, or to complete it."""
-    row = {"filename": photo.filename, "size_bytes": photo.size_bytes, "media_type": photo.media_type}
+    row = {"size_bytes": photo.size_bytes, "media_type": photo.media_type}
+    if photo.filename is not None:
+        row["filename"] = photo.filename
     for moment in moments:
         if moment.event == "photo-accepted":
             moment.details.update({**row, **moment.details, "upload_s": round(photo.upload_s, 3)})

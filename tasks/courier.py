@@ -25,6 +25,8 @@ logger = logging.getLogger(__name__)
 TIMEOUT_S = 0.5
 # After a failure nobody waits for Redis for so long: uploads go on, and the relay sends later.
 BREAK_S = 1.0
+# So long after its last failure Redis is told to work again.
+_QUIET_S = 3.0
 # An idle consumer looks for messages this often; Dramatiq's own second would be most of a photo's wait.
 IDLE_POLL_MS = 50
 
@@ -89,7 +91,7 @@ class Broker(RedisBroker):
 
     def __init__(self, client: redis.Redis, middleware: Sequence[Middleware]) -> None:
         super().__init__(client=client, middleware=list(middleware))
-        self.outage = Outage("redis", logger)
+        self.outage = Outage("redis", logger, quiet_s=_QUIET_S)
 
     @property
     def consumer_class(self) -> type[_RedisConsumer]:

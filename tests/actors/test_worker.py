@@ -214,14 +214,10 @@ def test_a_message_that_makes_no_sense_is_told(
 
 
 def test_only_the_consumers_lost_connection_is_not_news() -> None:
-    logger = logging.getLogger("dramatiq.worker.ConsumerThread(join)")
-    lost = logger.makeRecord(
-        logger.name, 50, "", 1, "Consumer encountered a connection error: %s", ("x",), None
-    )
-    other = logger.makeRecord(logger.name, 50, "", 1, "Consumer encountered an unexpected error.", (), None)
-    assert (_is_news(lost), _is_news(other)) == (False, True)
-    source = inspect.getsource(ConsumerThread)
-    assert '"Consumer encountered a connection error: %s"' in source, "Dramatiq says it in other words now"
+    lost = "Consumer encountered a connection error: %s"
+    assert not _is_news(logging.makeLogRecord({"msg": lost, "args": ("away",)}))
+    assert _is_news(logging.makeLogRecord({"msg": "Consumer encountered an unexpected error."}))
+    assert f'"{lost}"' in inspect.getsource(ConsumerThread), "Dramatiq says it in other words now"
 
 
 def test_an_actor_that_forgets_to_complete_its_task_is_told_as_a_bug(layer: Layer, sandbox: Sandbox) -> None:

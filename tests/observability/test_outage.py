@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from observability.outage import Outage
+from tests.waiting import until
 
 
 def test_an_outage_is_told_once_however_many_threads_meet_it(caplog: pytest.LogCaptureFixture) -> None:
@@ -22,3 +23,19 @@ def test_an_outage_is_told_once_however_many_threads_meet_it(caplog: pytest.LogC
         "redis works again",
         "redis fails, and goes on trying: away again",
     ]
+
+
+def test_what_fails_again_at_once_has_not_worked_yet(caplog: pytest.LogCaptureFixture) -> None:
+    outage = Outage("redis", logging.getLogger(__name__), quiet_s=0.2)
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            outage.failed(ConnectionError("stale"))
+            outage.worked()
+        assert len(caplog.records) == 1
+
+        def over() -> bool:
+            outage.worked()
+            return len(caplog.records) == 2
+
+        until(over)
+    assert caplog.records[-1].getMessage() == "redis works again"

@@ -144,7 +144,7 @@ def test_an_outage_is_told_once_and_its_end_too(server: Server, caplog: pytest.L
         server.kill()
         assert not any(polls() for _ in range(5))
         server.start()
-        until(polls)
+        until(lambda: polls() and "works again" in caplog.text)
     first, last = [entry.getMessage() for entry in caplog.records if entry.name == "tasks.courier"]
     assert first.startswith("redis fails, and goes on trying: ")
     assert last == "redis works again"
