@@ -54,13 +54,13 @@ class Stack:
     def programs(self) -> list[Program]:
         """The processes to supervise; the servers (stage 1) outlive those that use them (stage 2)."""
         python = sys.executable
-        worker = ["--processes", "1", "--threads", str(self.settings.worker_slots)]
+        worker = ["--skip-logging", "--processes", "1", "--threads", str(self.settings.worker_slots)]
         worker += ["--worker-shutdown-timeout", str(_GRACE_S * 1000), "--worker-fork-timeout", "5000"]
         tied = processes.tied("TERM")
         api = [*tied, python, "-m", "gunicorn", "app:create_app()", *(["--reload"] if self.reload else [])]
         programs = [
             Program("api", api, stage=2),
-            Program("worker", [*tied, python, "worker.py", *worker], stage=2),
+            Program("worker", [*tied, python, "-m", "dramatiq", "actors", *worker], stage=2),
         ]
         if self.postgres:
             command = self.postgres.command()

@@ -75,7 +75,7 @@ class Run:
         return processes.marked("SAFELIGHT_HOME", str(self.home))
 
     def main_process(self, program: str) -> int:
-        """The oldest process of a program, `worker.py`: the one that the supervisor started."""
+        """The oldest process of a program, `dramatiq`, say: the one that the supervisor started."""
         return min(pid for pid in self.left() if program in processes.command_line(pid))
 
     def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
@@ -185,7 +185,7 @@ def test_without_its_supervisor_it_ends_and_nothing_is_left(start: Callable[...,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", ["gunicorn", "worker.py"])
+@pytest.mark.parametrize("program", ["gunicorn", "dramatiq"])
 def test_a_killed_program_comes_back(start: Callable[..., Run], program: str) -> None:
     run = start().wait_ready()
     pid = run.main_process(program)
