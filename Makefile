@@ -5,6 +5,8 @@
 #   make test       the tests, with their coverage   (ARGS="tests/imaging -k exif" for some of them)
 #   make test-slow  those that take minutes
 #   make lint       style, types, import directions
+#   make dashboards  write Grafana's dashboards from their Python
+#   make dashboard-pictures  draw them from a live stack under load, for the docs (minutes)
 #   make bench-tasks  what the task layer does a second, and how soon it mends (ARGS="--json FILE")
 #   make bench-imaging  how right and how fast previews and metadata are  (ARGS="--json FILE")
 #   make lock       write the locks anew             (ARGS=--upgrade for newer versions)
@@ -14,7 +16,7 @@ BIN := .venv/bin
 TIED := $(if $(shell command -v setpriv),setpriv --pdeathsig TERM)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run dev test test-slow lint lock bench-tasks bench-imaging
+.PHONY: run dev test test-slow lint lock dashboards dashboard-pictures bench-tasks bench-imaging
 .DEFAULT_GOAL := run
 
 run: .venv/.local
@@ -34,6 +36,12 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports
+
+dashboards: .venv/.dev
+	$(BIN)/python -m grafana.write
+
+dashboard-pictures: .venv/.dev
+	$(BIN)/python -m bench.dashboards $(ARGS)
 
 bench-imaging: .venv/.dev
 	$(BIN)/python -m bench.imaging $(ARGS)
