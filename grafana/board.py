@@ -114,7 +114,7 @@ def _drills() -> dashboard.AnnotationQuery:
 
 
 def _alerts() -> dashboard.AnnotationQuery:
-    firing = 'max by (alertname, severity) (ALERTS{alertstate="firing"})'
+    firing = 'max by (alertname, severity) (ALERTS{alertstate="firing", severity!="none"})'
     return _annotation("Alerts", "red", firing, "{{alertname}}", "{{severity}}")
 
 

@@ -69,7 +69,7 @@ def _failures() -> list[Panel]:
         ),
         lines(
             Text("Failed requests", "Share of requests that the API answered with 5xx.", "0.", "percentunit"),
-            Query("safelight:http_errors:ratio_rate5m >= 0", "5xx"),
+            Query("safelight:http_errors:ratio_rate5m", "5xx"),
             limits=[(None, GOOD), (0.01, BAD)],
             colours={"5xx": BAD},
         ),

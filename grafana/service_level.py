@@ -19,7 +19,7 @@ def now() -> list[Panel]:
                 "99 % or more.",
                 "percentunit",
             ),
-            Query("(1 - safelight:photo_ready_slow:ratio_rate1h) >= 0"),
+            Query("1 - safelight:photo_ready_slow:ratio_rate1h"),
             limits=[(None, BAD), (0.99, GOOD)],
         ),
         figure(
@@ -79,8 +79,8 @@ def now() -> list[Panel]:
             limits=[(None, BAD), (3, GOOD)],
         ),
         figure(
-            Text("Alerts firing", "Alerts of any severity that fire now.", "0.", "short"),
-            Query('count(ALERTS{alertstate="firing"}) or vector(0)'),
+            Text("Alerts firing", "Alerts that fire now.", "0.", "short"),
+            Query('count(ALERTS{alertstate="firing", severity!="none"}) or vector(0)'),
             limits=[(None, GOOD), (1, BAD)],
             link=address("Open the alerts in Prometheus", "${prometheus}/alerts"),
         ),
@@ -89,10 +89,10 @@ def now() -> list[Panel]:
 
 def service_level() -> list[Panel]:
     windows = ("5m", "30m", "1h", "6h")
-    late = [Query(f"safelight:photo_ready_slow:ratio_rate{window} >= 0", window) for window in windows]
+    late = [Query(f"safelight:photo_ready_slow:ratio_rate{window}", window) for window in windows]
     spent = [
         Query(
-            f"safelight:photo_ready_slow:ratio_rate{window} / scalar(1 - safelight:slo_objective:ratio) >= 0",
+            f"safelight:photo_ready_slow:ratio_rate{window} / scalar(1 - safelight:slo_objective:ratio)",
             window,
         )
         for window in ("1h", "6h", "3d")
@@ -121,7 +121,7 @@ def service_level() -> list[Panel]:
         ),
         lines(
             Text(
-                "Error budget left",
+                "Error budget left over time",
                 "What is left of 30 days' late photos.",
                 "falls slower than it refills.",
                 "percentunit",

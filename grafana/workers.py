@@ -61,7 +61,12 @@ def _workers() -> list[Panel]:
             Query(_BUSY, "busy"),
         ),
         lines(
-            Text("Slots busy", "Share of the slots at work.", "under 80 % but in bursts.", "percentunit"),
+            Text(
+                "Share of slots busy",
+                "Share of the slots at work.",
+                "under 80 % but in bursts.",
+                "percentunit",
+            ),
             Query(share(_BUSY, _SLOTS), "busy"),
             top=1,
             limits=[(None, GOOD), (0.8, WARNING)],
