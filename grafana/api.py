@@ -52,7 +52,7 @@ def _requests() -> list[Panel]:
                 "the mix of routes stays the same.",
                 "reqps",
             ),
-            Query(rate(_REQUESTS, "method", "route", where=INSTANCE), "{{method}} {{route}}"),
+            Query(f"{rate(_REQUESTS, 'method', 'route', where=INSTANCE)} > 0", "{{method}} {{route}}"),
         ),
         lines(
             Text(
@@ -106,7 +106,7 @@ def _load() -> list[Panel]:
                 "Upload",
                 "Bytes of stored originals, a second.",
                 "below what network and store can take.",
-                "Bps",
+                "binBps",
             ),
             Query(
                 rate("safelight_upload_bytes_total", "process", where=f'{INSTANCE}, role="api"'),

@@ -149,7 +149,7 @@ def _with(
     panel.datasource(SOURCE).span(width).height(height)
     for letter, query in zip("ABCDEFGH", queries, strict=False):
         target = prometheus.Dataquery().datasource(SOURCE).ref_id(letter).expr(query.expr)
-        target.legend_format(query.legend)
+        target.legend_format(query.legend).exemplar(form is PromQueryFormat.HEATMAP)
         newest_only = isinstance(panel, (stat.Panel, table.Panel))
         panel.with_target((target.instant() if newest_only else target.range()).format(form or _SERIES))
     return panel

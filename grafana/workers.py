@@ -85,24 +85,27 @@ def _workers() -> list[Panel]:
 
 
 def _processes() -> list[Panel]:
+    decoders = f"sum by (process) (rate(safelight_decoder_cpu_seconds_total{{{INSTANCE}}}[$__rate_interval]))"
     return [
         lines(
             Text(
                 "Memory by process",
-                "Resident memory; the decoders' child processes are not in it.",
+                "Resident memory; a worker's decoders are lines of their own.",
                 "level; a line that only rises is a leak.",
                 "bytes",
             ),
             Query(f"process_resident_memory_bytes{{{_OURS}}}", _PROCESS),
+            Query(f"safelight_decoder_resident_memory_bytes{{{INSTANCE}}}", "decoders of {{process}}"),
         ),
         lines(
             Text(
                 "CPU by process",
-                "Cores used; the decoders' child processes are not in it.",
-                "in step with the work.",
+                "Cores used; a worker's decoders are lines of their own.",
+                "in step with the work, all together below the machine's cores.",
                 "suffix:cores",
             ),
             Query(f"rate(process_cpu_seconds_total{{{_OURS}}}[$__rate_interval])", _PROCESS),
+            Query(decoders, "decoders of {{process}}"),
         ),
         lines(
             Text(

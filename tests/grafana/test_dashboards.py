@@ -21,7 +21,7 @@ from tests.test_docs import exported
 ROOT = Path(__file__).parent.parent.parent
 # Written by Prometheus itself, and by the drills' exporter.
 OF_OTHERS = {"ALERTS", "safelight_drill_running"}
-UNITS = {"short", "s", "bytes", "Bps", "ops", "reqps", "percentunit"}
+UNITS = {"short", "s", "bytes", "binBps", "ops", "reqps", "percentunit"}
 every_board = pytest.mark.parametrize(
     "board", [pytest.param(board, id=name) for name, board in BOARDS.items()]
 )
