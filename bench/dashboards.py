@@ -25,7 +25,7 @@ from photos.kinds import KINDS
 from tasks.queues import Queues
 from tests.grafana import load
 from tests.grafana.boards import BOARDS
-from tests.prometheus import Prometheus
+from tests.prometheus import scraping
 from tests.stack import Stack
 
 PICTURES = Path(__file__).parent.parent / "docs" / "images" / "dashboards"
@@ -44,8 +44,7 @@ def main() -> None:
         with Servers(folder) as servers, Stack(_settings(servers, folder), folder) as stack:
             stack.expected.append(".")  # a worker is killed
             stack.start("second", *_SECOND)
-            (folder / "prometheus").mkdir()
-            with Prometheus(folder / "prometheus", stack.settings.monitoring_port) as prometheus:
+            with scraping(folder / "prometheus", stack.settings.monitoring_port) as prometheus:
                 begun_s = time.time()
                 work(stack, arguments.minutes * 60)
                 span = Span(begun_s, time.time())

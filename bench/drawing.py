@@ -15,7 +15,7 @@ from PIL import Image
 
 from bench.drawing_units import axis_format, text_of
 from tests.grafana.boards import filled
-from tests.prometheus import Prometheus
+from tests.prometheus import Asked
 
 mpl.use("agg")
 
@@ -47,7 +47,7 @@ class Line:
     labels: dict[str, str]
 
 
-def draw(board: Json, prometheus: Prometheus, span: Span, path: Path) -> None:
+def draw(board: Json, prometheus: Asked, span: Span, path: Path) -> None:
     """Write a dashboard as a PNG."""
     height = max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in board["panels"])
     figure = Figure(figsize=(24 * _INCHES_X, height * _INCHES_Y), facecolor="#f4f5f5")
@@ -66,7 +66,7 @@ def draw(board: Json, prometheus: Prometheus, span: Span, path: Path) -> None:
     Image.open(path).convert("P", palette=Image.Palette.ADAPTIVE, colors=64).save(path, optimize=True)
 
 
-def _series(panel: Json, prometheus: Prometheus, span: Span) -> list[Line]:
+def _series(panel: Json, prometheus: Asked, span: Span) -> list[Line]:
     found = []
     for target in panel["targets"]:
         for each in prometheus.over_time(filled(target["expr"]), span.start_s, span.end_s, span.step_s):
@@ -78,7 +78,7 @@ def _series(panel: Json, prometheus: Prometheus, span: Span) -> list[Line]:
     return found
 
 
-def _lines(axes: Axes, panel: Json, prometheus: Prometheus, span: Span) -> None:
+def _lines(axes: Axes, panel: Json, prometheus: Asked, span: Span) -> None:
     defaults = panel["fieldConfig"]["defaults"]
     stacked = defaults["custom"].get("stacking", {}).get("mode") == "normal"
     base: dict[float, float] = {}
@@ -110,7 +110,7 @@ def _lines(axes: Axes, panel: Json, prometheus: Prometheus, span: Span) -> None:
                     handlelength=1, columnspacing=1, borderpad=0)  # fmt: skip
 
 
-def _stat(axes: Axes, panel: Json, prometheus: Prometheus, span: Span) -> None:
+def _stat(axes: Axes, panel: Json, prometheus: Asked, span: Span) -> None:
     defaults = panel["fieldConfig"]["defaults"]
     now = Span(span.end_s - 1, span.end_s)
     lines = _series(panel, prometheus, now)
@@ -127,7 +127,7 @@ def _stat(axes: Axes, panel: Json, prometheus: Prometheus, span: Span) -> None:
               transform=axes.transAxes)  # fmt: skip
 
 
-def _heatmap(axes: Axes, panel: Json, prometheus: Prometheus, span: Span) -> None:
+def _heatmap(axes: Axes, panel: Json, prometheus: Asked, span: Span) -> None:
     lines = sorted(_series(panel, prometheus, span), key=lambda line: float(line.labels["le"]))
     below = [0.0] * (_STEPS + 1)
     cells = []
@@ -147,7 +147,7 @@ def _heatmap(axes: Axes, panel: Json, prometheus: Prometheus, span: Span) -> Non
     _time_axis(axes, span)
 
 
-def _states(axes: Axes, panel: Json, prometheus: Prometheus, span: Span) -> None:
+def _states(axes: Axes, panel: Json, prometheus: Asked, span: Span) -> None:
     words = panel["fieldConfig"]["defaults"]["mappings"][0]["options"]
     lines = _series(panel, prometheus, span)
     for row, line in enumerate(lines):
@@ -160,7 +160,7 @@ def _states(axes: Axes, panel: Json, prometheus: Prometheus, span: Span) -> None
     _time_axis(axes, span)
 
 
-def _table(axes: Axes, panel: Json, prometheus: Prometheus, span: Span) -> None:
+def _table(axes: Axes, panel: Json, prometheus: Asked, span: Span) -> None:
     (renamed,) = [each["options"] for each in panel["transformations"]]
     columns = sorted(
         (name for name in renamed["indexByName"] if name != "Value"), key=renamed["indexByName"].get

@@ -14,7 +14,6 @@ from embedded.folders import private_folder
 
 SETTING = "SAFELIGHT_PROMETHEUS_PORT"
 _RETENTION = "40d"  # the error budget is that of 30 days
-_INTERVAL = "10s"
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,7 @@ class Prometheus:
         links: where alerts link to: `grafana` and `runbooks`.
         alertmanager: host:port of the Alertmanager that is told; None: nobody is.
         others: `host:port` by job, of what else is scraped.
+        interval: how often it scrapes, and works out the rules.
     """
 
     folder: Path
@@ -39,6 +39,7 @@ class Prometheus:
     links: Mapping[str, str]
     alertmanager: str | None = None
     others: Mapping[str, str] | None = None
+    interval: str = "10s"
 
     @property
     def url(self) -> str:
@@ -71,13 +72,13 @@ class Prometheus:
 
     def _configuration(self) -> dict[str, object]:
         jobs = {"safelight-pipeline": self.monitoring, **(self.others or {})}
-        found = {"url": f"http://{self.monitoring}/internal/targets", "refresh_interval": _INTERVAL}
+        found = {"url": f"http://{self.monitoring}/internal/targets", "refresh_interval": self.interval}
         told = [{"static_configs": [{"targets": [self.alertmanager]}]}] if self.alertmanager else []
         dropped = {"action": "labeldrop", "regex": "|".join(self.links)}
         return {
             "global": {
-                "scrape_interval": _INTERVAL,
-                "evaluation_interval": _INTERVAL,
+                "scrape_interval": self.interval,
+                "evaluation_interval": self.interval,
                 "external_labels": dict(self.links),
             },
             "rule_files": [str(self.rules / "*.yml")],

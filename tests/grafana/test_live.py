@@ -13,8 +13,9 @@ import pytest
 from grafana.service_level import PROMISED_S
 from tests.grafana import load
 from tests.grafana.boards import asked, metrics_in
-from tests.prometheus import Prometheus
+from tests.prometheus import Asked, scraping
 from tests.stack import Stack
+from tests.waiting import until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 _LOAD_S = 120
@@ -25,15 +26,15 @@ MAY_BE_EMPTY = {
 }
 
 
-def returns_data(prometheus: Prometheus, expr: str) -> bool:
+def returns_data(prometheus: Asked, expr: str) -> bool:
     """Whether some sample of the answer is a number."""
     return any(not math.isnan(float(each["value"][1])) for each in prometheus.newest(expr))
 
 
 @pytest.fixture(scope="module")
-def prometheus(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def prometheus(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
     """A Prometheus over the stack, from before the load."""
-    with Prometheus(tmp_path_factory.mktemp("prometheus"), stack.settings.monitoring_port) as prometheus:
+    with scraping(tmp_path_factory.mktemp("prometheus"), stack.settings.monitoring_port) as prometheus:
         yield prometheus
 
 
@@ -50,7 +51,7 @@ def worked_until(stack: Stack, done: Callable[[], bool]) -> None:
             return
 
 
-def test_every_panel_has_data_under_load(stack: Stack, prometheus: Prometheus) -> None:
+def test_every_panel_has_data_under_load(stack: Stack, prometheus: Asked) -> None:
     expected = {each for each in asked() if each.place.partition(": ")[2] not in MAY_BE_EMPTY}
     empty = set(expected)
 
@@ -62,7 +63,7 @@ def test_every_panel_has_data_under_load(stack: Stack, prometheus: Prometheus) -
     assert not {each.place: each.expr for each in empty}
 
 
-def test_panels_and_rules_read_only_what_the_stack_exports(stack: Stack, prometheus: Prometheus) -> None:
+def test_panels_and_rules_read_only_what_the_stack_exports(stack: Stack, prometheus: Asked) -> None:
     rules = prometheus.rules()
     recorded = {rule["name"] for rule in rules if rule["type"] == "recording"}
     expressions = {f"rule: {rule['name']}": rule["query"] for rule in rules}
@@ -85,7 +86,8 @@ def test_panels_and_rules_read_only_what_the_stack_exports(stack: Stack, prometh
     assert {rule["health"] for rule in rules} == {"ok"}
 
 
-def test_the_panels_promise_is_the_rules(prometheus: Prometheus) -> None:
+def test_the_panels_promise_is_the_rules(prometheus: Asked) -> None:
+    until(lambda: bool(prometheus.newest("safelight:slo_threshold:seconds")))
     (sample,) = prometheus.newest("safelight:slo_threshold:seconds")
     assert float(sample["value"][1]) == PROMISED_S
 
@@ -94,5 +96,5 @@ def test_without_prometheus_the_message_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(AssertionError, match="apt-get install prometheus"), Prometheus(tmp_path, 1):
+    with pytest.raises(AssertionError, match="apt-get install prometheus"), scraping(tmp_path, 1):
         pass
