@@ -15,7 +15,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from bench.drawing import Span, draw
+from bench.drawing import draw
+from bench.drawing_series import Span
 from bench.task_stack import Servers
 from config import Settings
 from db.session import Database

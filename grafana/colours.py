@@ -5,7 +5,7 @@ GOOD, WARNING, BAD, NEUTRAL = "green", "orange", "red", "blue"
 # By a pattern of the series' name.
 OUTCOMES = {".*completed": GOOD, ".*retried": WARNING, ".*failed": BAD, ".*snoozed": NEUTRAL}
 STATES = {".*pending": "yellow", ".*queued": NEUTRAL, ".*processing": GOOD}
-STATUSES = {"2..": GOOD, "3..": NEUTRAL, "4..": WARNING, "5..": BAD}
+STATUSES = {"5..": BAD}
 
 # By value, what to write, and in which colour.
 UP = {"1": ("up", GOOD), "0": ("down", BAD)}

@@ -14,7 +14,7 @@ def _photos() -> list[Panel]:
             Text(
                 "Photos in and out",
                 "Uploads that were accepted, and photos that became ready, a second.",
-                "both lines together; ready below uploads is a backlog that grows.",
+                "both lines together; ready below uploads is a growing backlog, or bad photos.",
                 "suffix:photos/s",
             ),
             Query(f"{rate('safelight_http_requests_total', where=uploads)} or vector(0)", "uploads"),

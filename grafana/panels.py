@@ -50,6 +50,7 @@ def lines(
     limits: Steps = (),
     stacked: bool = False,
     top: float | None = None,
+    below_zero: bool = False,
     colours: dict[str, str] | None = None,
 ) -> Panel:
     """Lines over time.
@@ -57,13 +58,15 @@ def lines(
     Args:
         limits: thresholds, drawn as dashed lines.
         top: the axis' end, if it has one.
+        below_zero: whether the axis goes there when the values do.
         colours: by the name of the series.
     """
-    panel = _with(graph.Panel(), text, width, 8, *queries).min(0).line_width(1)
+    panel = _with(graph.Panel(), text, width, 8, *queries).line_width(1)
     panel.fill_opacity(40 if stacked else 8).show_points(options.VisibilityMode.NEVER)
     panel.legend(_legend(len(queries))).tooltip(_tooltip())
     if stacked:
         panel.stacking(common.StackingConfig().mode(options.StackingMode.NORMAL).group("A"))
+    panel.axis_soft_min(0) if below_zero else panel.min(0)
     if top is not None:
         panel.max(top)
     if limits:

@@ -1,7 +1,7 @@
 """How tasks of each kind wait, run, fail and come back."""
 
 from grafana.board import DEAD_LETTERS, Board
-from grafana.colours import BAD, GOOD, OUTCOMES, PAUSED, WARNING
+from grafana.colours import BAD, GOOD, PAUSED, WARNING
 from grafana.panels import Panel, Query, Text, density, lines, rows, states
 from grafana.promql import INSTANCE, KIND, buckets, mean, pipeline, quantile, rate, share
 
@@ -16,7 +16,6 @@ def _rates() -> list[Panel]:
         lines(
             Text("Attempts by outcome", "How attempts end, a second.", "completed alone.", "ops"),
             Query(rate(_TOTAL, "kind", "outcome", where=_WHERE), "{{kind}} {{outcome}}"),
-            colours=OUTCOMES,
         ),
         lines(
             Text(
@@ -109,7 +108,7 @@ def _retries() -> list[Panel]:
         lines(
             Text(
                 "Retries and snoozes",
-                "Attempts put off a second: retried after an error, snoozed while a dependency is away.",
+                "Put off a second: retried after an error, snoozed while a dependency is away.",
                 "0.",
                 "ops",
             ),
@@ -117,14 +116,12 @@ def _retries() -> list[Panel]:
                 rate(_TOTAL, "kind", "outcome", where=f'{_WHERE}, outcome=~"retried|snoozed"'),
                 "{{kind}} {{outcome}}",
             ),
-            colours=OUTCOMES,
         ),
     ]
 
 
 def _dead() -> list[Panel]:
     dead = pipeline("safelight_dead_letters", "kind", "error_type", where=KIND)
-    fields = "kind=${__data.fields.kind}&error_type=${__data.fields.error_type}"
     errors = rate("safelight_task_errors_total", "kind", "error_type", where=_WHERE)
     return [
         rows(
@@ -138,7 +135,7 @@ def _dead() -> list[Panel]:
             columns=("kind", "error_type"),
             value="tasks",
             width=8,
-            link=f"{DEAD_LETTERS}?{fields}",
+            link=DEAD_LETTERS + "?kind=${__data.fields.kind}&error_type=${__data.fields.error_type}",
         ),
         lines(
             Text(

@@ -128,6 +128,7 @@ def service_level() -> list[Panel]:
             ),
             Query("safelight:slo_error_budget_left:ratio", "left"),
             top=1,
+            below_zero=True,
             limits=[(None, BAD), (0.25, GOOD)],
         ),
     ]

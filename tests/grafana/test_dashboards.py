@@ -135,7 +135,7 @@ def test_rates_are_over_grafanas_interval(each: Asked) -> None:
     assert set(re.findall(r"}\[(.*?)\]", each.template)) <= {"$__rate_interval"}
 
 
-@pytest.mark.parametrize("metric", sorted(exported()))
+@pytest.mark.parametrize("metric", sorted(name for name in exported() if name.startswith("safelight_")))
 def test_every_metric_stands_in_a_dashboard(metric: str) -> None:
     parts = {metric, *(f"{metric}_{part}" for part in ("bucket", "count", "sum"))}
     assert any(parts & metrics_in(each.expr) for each in asked()), metric
