@@ -18,8 +18,8 @@ from api.rooms import Rooms
 from config import Settings
 from db.session import Database
 from observability import logs
-from observability.metrics import PhotoMetrics, StoreMetrics, build_info
-from observability.pipeline import PipelineCollector
+from observability.metrics import PhotoMetrics, StoreMetrics, process_registry
+from observability.pipeline import SCRAPE_LIMIT_S, PipelineCollector
 from observability.presence import Presence, processes, targets
 from photos.deletion import Deletion
 from photos.intake import Intake
@@ -44,25 +44,24 @@ def create_app(settings: Settings | None = None) -> Flask:
     if settings is None:
         settings = Settings.for_root()
         logs.configure(settings.log_format)
-    registry = CollectorRegistry()
-    build_info(registry, version=settings.version, revision=settings.revision)
+    registry = process_registry(version=settings.version, revision=settings.revision)
     database = Database(settings.database_url, application_name="safelight-api")
     client = connect(settings.redis_url)
     store = Store(settings.storage_url, StoreMetrics(registry, operations=OPERATIONS))
     submitter = Submitter(Courier(make_broker(client)), KINDS, window=settings.window)
     photo_metrics = PhotoMetrics(registry)
     intake = Intake(database, store, submitter, photo_metrics, max_bytes=settings.max_upload_bytes)
-    checks: dict[str, Callable[[], None]] = {
-        "postgres": database.check,
-        "redis": lambda: _ping(client),
-        "storage": store.check,
-    }
     keys = Keys(database)
     rooms = Rooms(
-        keys, intake, Views(database, store), Deletion(database, store), checks, settings.max_upload_bytes
+        keys,
+        intake,
+        Views(database, store),
+        Deletion(database, store),
+        _checks(database, client, store),
+        settings.max_upload_bytes,
     )
     app = api.service.build(rooms, registry)
-    monitoring = api.monitoring.build(_pipeline(database, client, store, checks), lambda: targets(client))
+    monitoring = api.monitoring.build(_pipeline(settings, client, store), lambda: targets(client))
     app.wsgi_app = api.monitoring.ByPort(  # type: ignore[method-assign]
         app.wsgi_app, monitoring.wsgi_app, settings.monitoring_port
     )
@@ -84,13 +83,22 @@ def create_app(settings: Settings | None = None) -> Flask:
     return app
 
 
-def _ping(client: redis.Redis) -> None:
-    client.ping()
+def _checks(database: Database, client: redis.Redis, store: Store) -> dict[str, Callable[[], None]]:
+    def ping() -> None:
+        client.ping()
+
+    return {"postgres": database.check, "redis": ping, "storage": store.check}
 
 
-def _pipeline(
-    database: Database, client: redis.Redis, store: Store, checks: dict[str, Callable[[], None]]
-) -> CollectorRegistry:
+def _pipeline(settings: Settings, client: redis.Redis, store: Store) -> CollectorRegistry:
+    # Connections of its own: a busy pool isn't a database that is away.
+    database = Database(
+        settings.database_url,
+        pool_size=2,
+        application_name="safelight-metrics",
+        statement_timeout_s=SCRAPE_LIMIT_S,
+    )
+
     def queues() -> Figures:
         with database.transaction() as tx:
             return figures(tx)
@@ -100,7 +108,7 @@ def _pipeline(
         PipelineCollector(
             queues,
             lambda: [found.slots for found in processes(client) if found.role == "worker"],
-            checks,
+            _checks(database, client, store),
             store.free_bytes,
             kinds=KINDS,
             depth_states=DEPTH_STATES,

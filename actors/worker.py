@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 
 import dramatiq
-from prometheus_client import CollectorRegistry
 
 from actors.beside import Beside
 from actors.retry import RetryTasks
@@ -13,7 +12,8 @@ from actors.rooms import Rooms
 from config import Settings
 from db.session import Database
 from imaging.sandbox import Sandbox
-from observability.metrics import PhotoMetrics, StoreMetrics, TaskMetrics, build_info
+from observability.children import ChildrenCollector
+from observability.metrics import PhotoMetrics, StoreMetrics, TaskMetrics, process_registry
 from observability.presence import Presence, process_name
 from photos.kinds import ERROR_TYPES, KINDS
 from photos.results import Results
@@ -29,8 +29,8 @@ from tasks.work import Work
 
 def declare_all(settings: Settings) -> dramatiq.Broker:
     """Build the rooms, declare every actor, and make the broker the one that `dramatiq` finds."""
-    registry = CollectorRegistry()
-    build_info(registry, version=settings.version, revision=settings.revision)
+    registry = process_registry(version=settings.version, revision=settings.revision)
+    registry.register(ChildrenCollector())
     task_metrics = TaskMetrics(registry, kinds=KINDS, error_types=ERROR_TYPES)
     photo_metrics = PhotoMetrics(registry)
     database = Database(

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
+from collections.abc import Iterator
+from typing import Any
 from uuid import uuid4
 
 from flask import Flask, Response, g, request
@@ -34,13 +37,25 @@ def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.extensions["safelight"] = rooms
     errors.install(app)
-    _measure(app, HttpMetrics(registry))
+    metrics = HttpMetrics(registry)
+    _measure(app, metrics)
     api = errors.ProblemApi(app)
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
     api.register_blueprint(photos.blueprint)
     app.register_blueprint(health.blueprint)
+    for method, route, documented in _operations(app, api.spec.to_dict()["paths"]):
+        metrics.expect(method, route, documented | set(errors.STATUSES))
     return app
+
+
+def _operations(app: Flask, paths: dict[str, Any]) -> Iterator[tuple[str, str, set[int]]]:
+    """Method, route and documented statuses of all that a client may ask for."""
+    for rule in app.url_map.iter_rules():
+        path = paths.get(re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule), {})
+        for method in (rule.methods or set()) - {"HEAD", "OPTIONS"}:
+            responses = path.get(method.lower(), {}).get("responses", {"200": {}})
+            yield method, rule.rule, {int(status) for status in responses if status.isdigit()}
 
 
 def _measure(app: Flask, metrics: HttpMetrics) -> None:

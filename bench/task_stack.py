@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 from uuid import UUID, uuid4
 
 import redis
@@ -22,6 +23,8 @@ from embedded.account import server_account
 from embedded.postgres import Postgres
 from embedded.postgres_programs import find_programs
 from embedded.valkey import Valkey, find_program
+from observability import presence
+from observability.periodic import Periodic
 
 _BATCH = 10_000
 
@@ -74,6 +77,7 @@ class Bench:
         self.servers = servers
         self.urls = servers.urls
         self.database = Database(self.urls[0])
+        self.patient = Database(self.urls[0], statement_timeout_s=300)
         self.layer = layer(*self.urls)
         self.client = redis.Redis.from_url(self.urls[1])
 
@@ -118,3 +122,21 @@ class Bench:
         finally:
             process.terminate()
             process.wait(30)
+
+    @contextmanager
+    def scraped(self, wanted: bool) -> Iterator[None]:
+        """Fetch the metrics of each live process once a second within the block, as Prometheus would."""
+
+        def scrape() -> None:
+            for found in presence.processes(self.client):
+                headers = {"Accept": "application/openmetrics-text"}
+                with urlopen(Request(f"http://{found.target}/metrics", headers=headers), timeout=5) as answer:
+                    answer.read()
+
+        scraper = Periodic("scraper", scrape, interval_s=1.0)
+        if wanted:
+            scraper.start()
+        try:
+            yield
+        finally:
+            scraper.stop()

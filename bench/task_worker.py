@@ -11,11 +11,11 @@ from uuid import UUID, uuid4
 
 import dramatiq
 from dramatiq import Message
-from prometheus_client import CollectorRegistry
 from sqlalchemy import Connection, event
 
 from db.session import Database, Transaction
-from observability.metrics import TaskMetrics
+from observability.children import ChildrenCollector
+from observability.metrics import TaskMetrics, process_registry
 from tasks.courier import Broker, Courier, connect, make_broker
 from tasks.ending import Endings
 from tasks.kinds import Kind
@@ -37,13 +37,25 @@ class NoSubjects:
     def settle(self, tx: Transaction, subject: UUID) -> None: ...
 
 
+class NotMeasured(TaskMetrics):
+    """The metrics of a task layer that measures nothing."""
+
+    def begun(self, kind: str, waited_s: float) -> None: ...
+
+    def worked(self, kind: str, duration_s: float) -> None: ...
+
+    def ended(self, kind: str, outcome: str, attempts: int, error_type: str | None) -> None: ...
+
+
 class Layer:
     """`tasks/`, wired as the worker has it, with the defaults."""
 
-    def __init__(self, database_url: str, redis_url: str, name: str) -> None:
+    def __init__(self, database_url: str, redis_url: str, name: str, *, measured: bool = True) -> None:
         self.database = Database(database_url, pool_size=12)
         self.broker: Broker = make_broker(connect(redis_url))
-        metrics = TaskMetrics(CollectorRegistry(), kinds=KINDS, error_types=())
+        self.registry = process_registry(version="bench", revision="bench")
+        self.registry.register(ChildrenCollector())
+        metrics = (TaskMetrics if measured else NotMeasured)(self.registry, kinds=KINDS, error_types=())
         courier = Courier(self.broker)
         self.submitter = Submitter(courier, KINDS, window=2_000)
         endings = Endings(self.database, courier, self.submitter, NoSubjects(), metrics)
@@ -81,9 +93,9 @@ def _note(connection: Connection, word: str, seen: list[str]) -> None:
         seen.append(word)
 
 
-def layer(database_url: str, redis_url: str, name: str = "bench") -> Layer:
+def layer(database_url: str, redis_url: str, name: str = "bench", *, measured: bool = True) -> Layer:
     """The layer over the given servers; it connects to nothing yet."""
-    return Layer(database_url, redis_url, name)
+    return Layer(database_url, redis_url, name, measured=measured)
 
 
 def _declare(mode: str) -> None:
@@ -97,7 +109,7 @@ def _declare(mode: str) -> None:
     from imaging.sandbox import Sandbox
     from observability.presence import Presence
 
-    mine = layer(*urls, name=f"bench:{os.getpid()}")
+    mine = layer(*urls, name=f"bench:{os.getpid()}", measured=mode != "unmeasured")
 
     def noop(task_id: str) -> None:
         with mine.work.claimed(NOOP.name, task_id) as claim:
@@ -111,7 +123,7 @@ def _declare(mode: str) -> None:
     if mode == BARE:
         dramatiq.actor(broker=mine.broker, actor_name=BARE, queue_name=BARE)(bare)
     else:
-        presence = Presence(mine.broker.client, CollectorRegistry(), role="worker", interval_s=5.0)
+        presence = Presence(mine.broker.client, mine.registry, role="worker", interval_s=5.0)
         mine.broker.add_middleware(RetryTasks(mine.work))
         mine.broker.add_middleware(
             Beside(

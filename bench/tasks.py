@@ -20,6 +20,8 @@ from collections.abc import Callable
 from pathlib import Path
 from uuid import UUID
 
+from bench.drain import cost_of_metrics, no_ops
+from bench.figures import cost_of_a_scrape
 from bench.task_stack import Bench, Servers
 from bench.task_worker import NOOP, layer
 from embedded import processes
@@ -87,39 +89,6 @@ def claims(bench: Bench, count: int) -> dict[str, float]:
     }
 
 
-def no_ops(bench: Bench, count: int) -> dict[str, float]:
-    """No-op tasks through the layer, and no-op messages through bare Dramatiq, in turn."""
-    rates: dict[str, list[float]] = {"layer": [], "bare": []}
-    for _ in range(3):
-        for mode in ("layer", "bare"):
-            bench.clear()
-            rates[mode].append(_drain(bench, mode, count))
-    medians = {mode: statistics.median(values) for mode, values in rates.items()}
-    return {
-        "noop_layer_per_s": medians["layer"],
-        "noop_bare_dramatiq_per_s": medians["bare"],
-        "noop_ratio": medians["layer"] / medians["bare"],
-    }
-
-
-def _drain(bench: Bench, mode: str, count: int) -> float:
-    if mode == "layer":
-        bench.submit(count)
-    else:
-        bench.layer.send_bare(count)
-
-    def left() -> int:
-        if mode == "layer":
-            return int(bench.scalar("SELECT count(*) FROM tasks WHERE state <> 'completed'"))
-        return int(bench.client.hlen("dramatiq:bare.msgs"))
-
-    with bench.workers(mode):
-        assert processes.settles(lambda: left() < count * 0.98, timeout_s=60), mode
-        begun_s, begun = time.monotonic(), left()
-        assert processes.settles(lambda: left() == 0, timeout_s=300), mode
-        return begun / (time.monotonic() - begun_s)
-
-
 def round_trips(bench: Bench) -> dict[str, float]:
     """Statements sent for one no-op task, claim to finish; the pool's ping at each checkout comes on top."""
     bench.clear()
@@ -180,26 +149,31 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--tasks", type=int, default=20_000, help="no-op tasks a run")
     parser.add_argument("--claims", type=int, default=100_000)
+    parser.add_argument("--only", nargs="+", help="submit, relay, statements, no-ops, metrics, figures, ...")
     arguments = parser.parse_args()
-    figures: dict[str, float] = {}
+    measured: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="safelight-bench-") as folder:
         Path(folder).chmod(0o755)
         with Servers(Path(folder)) as servers:
             bench = Bench(servers)
-            for part in (
-                lambda: bulk_submit(bench),
-                lambda: relay_round(bench),
-                lambda: round_trips(bench),
-                lambda: no_ops(bench, arguments.tasks),
-                lambda: recovery(bench),
-                lambda: claims(bench, arguments.claims),
-            ):
-                for name, value in part().items():
-                    figures[name] = round(value, 3)
+            parts: dict[str, Callable[[], dict[str, float]]] = {
+                "submit": lambda: bulk_submit(bench),
+                "relay": lambda: relay_round(bench),
+                "statements": lambda: round_trips(bench),
+                "no-ops": lambda: no_ops(bench, arguments.tasks),
+                "metrics": lambda: cost_of_metrics(bench, arguments.tasks // 4),
+                "figures": lambda: cost_of_a_scrape(bench),
+                "recovery": lambda: recovery(bench),
+                "claims": lambda: claims(bench, arguments.claims),
+            }
+            for part in arguments.only or parts:
+                for name, value in parts[part]().items():
+                    measured[name] = round(value, 3)
                     print(f"{name:32}{value:>14,.2f}", flush=True)
             bench.database.close()
+            bench.patient.close()
     if arguments.json:
-        arguments.json.write_text(json.dumps(figures, indent=1) + "\n")
+        arguments.json.write_text(json.dumps(measured, indent=1) + "\n")
 
 
 if __name__ == "__main__":

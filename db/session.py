@@ -19,9 +19,7 @@ CONNECT_TIMEOUT_S = 3
 POOL_TIMEOUT_S = 5
 # A process that hangs, or whose host is gone, in the middle of a transaction may hold up nobody for long:
 # its locks end with its transaction, and whoever waits for them gives up before.
-_OPTIONS = (
-    "-c timezone=UTC -c idle_in_transaction_session_timeout=10s -c lock_timeout=5s -c statement_timeout=30s"
-)
+_OPTIONS = "-c timezone=UTC -c idle_in_transaction_session_timeout=10s -c lock_timeout=5s"
 # A server that vanished without a word (a host gone, a route cut) is noticed within this, not in hours.
 _SILENCE = {
     "keepalives_idle": 5,
@@ -75,9 +73,17 @@ class Database:
         url: `postgresql://...`; a libpq socket folder may stand in its `host` parameter.
         pool_size: connections kept; as many again may be opened for a moment.
         application_name: shown in `pg_stat_activity`.
+        statement_timeout_s: how long a statement may run.
     """
 
-    def __init__(self, url: str, *, pool_size: int = 8, application_name: str = "safelight") -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        pool_size: int = 8,
+        application_name: str = "safelight",
+        statement_timeout_s: float = 30.0,
+    ) -> None:
         self._engine = create_engine(
             make_url(url).set(drivername="postgresql+psycopg2"),
             pool_size=pool_size,
@@ -89,7 +95,7 @@ class Database:
                 "connect_timeout": CONNECT_TIMEOUT_S,
                 **_SILENCE,
                 "application_name": application_name,
-                "options": _OPTIONS,
+                "options": f"{_OPTIONS} -c statement_timeout={statement_timeout_s * 1000:.0f}",
             },
         )
 

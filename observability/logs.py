@@ -26,6 +26,11 @@ def logging_with(**fields: str) -> Iterator[None]:
         _context.reset(token)
 
 
+def context() -> Mapping[str, str]:
+    """The fields of the block that this thread is in."""
+    return _context.get()
+
+
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
     """What a record says beside its message: the block's context and its own `extra`."""
     own = {name: value for name, value in vars(record).items() if name not in _STANDARD}

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+
+from observability import logs
 
 OUTCOMES = ("completed", "retried", "failed", "snoozed")
-RECOVERIES = ("lease-expired", "message-lost", "late")
+RECOVERIES = ("lease-expired", "message-lost")
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _PREFIX = "safelight_"
 
@@ -78,7 +80,7 @@ class TaskMetrics:
 
     def worked(self, kind: str, duration_s: float) -> None:
         """An attempt of this process is over."""
-        self._duration.labels(kind).observe(duration_s)
+        self._duration.labels(kind).observe(duration_s, _exemplar())
 
     def ended(self, kind: str, outcome: str, attempts: int, error_type: str | None) -> None:
         """An attempt's end is committed."""
@@ -114,7 +116,7 @@ class PhotoMetrics:
 
     def ready(self, seconds: float) -> None:
         """A photo became ready, `seconds` after its first byte."""
-        self._ready.observe(seconds)
+        self._ready.observe(seconds, _exemplar())
 
     def uploaded(self, size_bytes: int) -> None:
         """An original was stored and its photo committed."""
@@ -142,10 +144,17 @@ class HttpMetrics:
             f"{_PREFIX}http_requests_in_flight", "Requests being answered", registry=registry
         )
 
+    def expect(self, method: str, route: str, statuses: Iterable[int]) -> None:
+        """Have what a route may answer be there from the start, with 0; errors are counted, not timed."""
+        for status in statuses:
+            self._total.labels(method, route, status)
+            if status < 400:
+                self._duration.labels(method, route, status)
+
     def answered(self, method: str, route: str, status: int, duration_s: float) -> None:
         """A request was answered."""
         self._total.labels(method, route, status).inc()
-        self._duration.labels(method, route, status).observe(duration_s)
+        self._duration.labels(method, route, status).observe(duration_s, _exemplar())
 
 
 class StoreMetrics:
@@ -167,7 +176,16 @@ class StoreMetrics:
             self.errors.labels(operation)
 
 
-def build_info(registry: CollectorRegistry, *, version: str, revision: str) -> None:
-    """Export which build this process runs."""
+def process_registry(*, version: str, revision: str) -> CollectorRegistry:
+    """A registry for one process: its memory, CPU time and open files, and which build it runs."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
     info = Gauge(f"{_PREFIX}build_info", "The running build", ("version", "revision"), registry=registry)
     info.labels(version, revision).set(1)
+    return registry
+
+
+def _exemplar() -> dict[str, str] | None:
+    """The trace that an observation belongs to, for whoever scrapes in OpenMetrics format."""
+    trace_id = logs.context().get("trace_id")
+    return {"trace_id": trace_id} if trace_id else None

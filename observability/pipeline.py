@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import logging
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, wait
+from typing import Protocol, TypeVar
 
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from observability.reading import Reading
+
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+SCRAPE_LIMIT_S = 1.0
 
 
 class Queues(Protocol):
@@ -29,13 +34,15 @@ class Queues(Protocol):
 
 
 class PipelineCollector(Collector):
-    """Asks PostgreSQL and Redis at each scrape; when one is away the rest is still answered.
+    """PostgreSQL, Redis and the store in figures. When one is away or slow, the rest is still answered.
 
     Args:
         queues: reads the queues' figures.
         slots: reads the slots of each live worker process.
         checks: by dependency, a function that raises if it is away.
         free_bytes: room left in the store, None if it has no bound.
+        keep_s: how old a figure may be, so that several who scrape cost no more than one.
+        limit_s: how long a scrape waits for any of them.
     """
 
     def __init__(
@@ -48,34 +55,42 @@ class PipelineCollector(Collector):
         kinds: Iterable[str],
         depth_states: Iterable[str],
         error_types: Iterable[str],
+        keep_s: float = 5.0,
+        limit_s: float = SCRAPE_LIMIT_S,
     ) -> None:
         self._queues = queues
         self._slots = slots
-        self._checks = checks
         self._free_bytes = free_bytes
         self._kinds = tuple(kinds)
         self._states = tuple(depth_states)
         self._error_types = tuple(error_types)
+        figures = {"postgres": self._of_queues, "redis": self._of_workers, "storage": self._of_store}
+        self._checks = {name: Reading(check, keep_s=keep_s) for name, check in checks.items()}
+        self._figures = {name: Reading(read, keep_s=keep_s) for name, read in figures.items()}
+        self._limit_s = limit_s
 
     def describe(self) -> list[GaugeMetricFamily]:
         """Registering asks nobody anything."""
         return []
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """One gauge family after the other."""
+    def collect(self) -> list[GaugeMetricFamily]:
+        """All families; the dependencies are asked at once, so that two that hang cost no more than one."""
+        checks = {name: check.start() for name, check in self._checks.items()}
+        figures = {name: read.start() for name, read in self._figures.items()}
+        wait((*checks.values(), *figures.values()), self._limit_s)  # type: ignore[arg-type]
         up = _gauge("dependency_up", "Whether it answers", "dependency")
         success = _gauge("collector_success", "Whether its figures could be read", "dependency")
         duration = _gauge("collector_duration_seconds", "How long that took", "dependency")
-        for name, check in self._checks.items():
-            up.add_metric([name], float(_succeeds(name, check)))
-        sources = (("postgres", self._of_queues), ("redis", self._of_workers), ("storage", self._of_store))
-        for name, source in sources:
-            begun_s = time.monotonic()
-            families: list[GaugeMetricFamily] = []
-            success.add_metric([name], float(_succeeds(name, lambda: families.extend(source()))))  # noqa: B023
-            duration.add_metric([name], time.monotonic() - begun_s)
-            yield from families
-        yield from (up, success, duration)
+        families = [up, success, duration]
+        for name, check in checks.items():
+            up.add_metric([name], float(_result(name, check) is not None))
+        for name, future in figures.items():
+            read = _result(name, future)
+            success.add_metric([name], float(read is not None))
+            if read is not None:
+                duration.add_metric([name], read[0])
+                families += read[1]
+        return families
 
     def _of_queues(self) -> list[GaugeMetricFamily]:
         figures = self._queues()
@@ -113,10 +128,10 @@ def _gauge(name: str, help_text: str, *labels: str) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"safelight_{name}", help_text, labels=labels)
 
 
-def _succeeds(name: str, action: Callable[[], None]) -> bool:
+def _result(name: str, reading: Future[tuple[float, T]]) -> tuple[float, T] | None:
+    """What was read, None if that failed or isn't done."""
     try:
-        action()
+        return reading.result(0)
     except Exception as error:  # noqa: BLE001 - whatever it is, the scrape goes on
-        logger.warning("%s can't be read: %s", name, error)
-        return False
-    return True
+        logger.warning("%s can't be read: %s", name, str(error) or "it takes too long")
+        return None

@@ -7,10 +7,10 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from config import Settings
-from observability.metrics import HttpMetrics, PhotoMetrics, StoreMetrics, TaskMetrics, build_info
+from observability.children import ChildrenCollector
+from observability.metrics import HttpMetrics, PhotoMetrics, StoreMetrics, TaskMetrics, process_registry
 from observability.pipeline import PipelineCollector
 from photos.kinds import ERROR_TYPES, KINDS
 from storage.store import OPERATIONS
@@ -26,12 +26,12 @@ def names_in(page: str, pattern: str) -> set[str]:
 
 def exported() -> set[str]:
     """The names of all metrics, as Prometheus sees them."""
-    registry = CollectorRegistry()
+    registry = process_registry(version="", revision="")
+    registry.register(ChildrenCollector())
     HttpMetrics(registry)
     PhotoMetrics(registry)
     StoreMetrics(registry, operations=OPERATIONS)
     TaskMetrics(registry, kinds=KINDS, error_types=ERROR_TYPES)
-    build_info(registry, version="", revision="")
     registry.register(
         PipelineCollector(
             lambda: Figures({}, {}, {}, frozenset()),
@@ -43,7 +43,8 @@ def exported() -> set[str]:
             error_types=ERROR_TYPES,
         )
     )
-    return {family.name + ("_total" if family.type == "counter" else "") for family in registry.collect()}
+    names = {family.name + ("_total" if family.type == "counter" else "") for family in registry.collect()}
+    return {name for name in names if name.startswith("safelight_")}
 
 
 @pytest.mark.parametrize("setting", [f"SAFELIGHT_{each.name.upper()}" for each in fields(Settings)])

@@ -7,8 +7,17 @@ from collections.abc import Callable
 import pytest
 from flask import Flask
 from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics import exposition as openmetrics
 
-from observability.metrics import OUTCOMES, RECOVERIES, PhotoMetrics, StoreMetrics, TaskMetrics
+from observability.logs import logging_with
+from observability.metrics import (
+    OUTCOMES,
+    RECOVERIES,
+    PhotoMetrics,
+    StoreMetrics,
+    TaskMetrics,
+    process_registry,
+)
 from observability.presence import Presence
 from tests.http import Client
 from tests.pictures import jpeg
@@ -65,7 +74,7 @@ def test_store_operations_are_there_from_the_start(registry: CollectorRegistry) 
 
 
 def requests(app: Flask) -> dict[tuple[str, str, str], float]:
-    """How often each route was answered, by (method, route, status)."""
+    """How often each route was answered, by (method, route, status), zeros too."""
     presence: Presence = app.extensions["safelight.presence"]
     return {
         (sample.labels["method"], sample.labels["route"], sample.labels["status"]): sample.value
@@ -84,13 +93,44 @@ def test_requests_are_counted_by_their_rule_and_never_by_their_path(
     client.get("/v1/photos/00000000-0000-4000-8000-000000000000", headers=key)
     client.get("/some/path?with=a-secret")
     client.ask("BREW", "/v1/photos")
-    assert requests(app) == {
+    assert {labels: count for labels, count in requests(app).items() if count} == {
         ("POST", "/v1/photos", "202"): 1,
         ("GET", "/v1/photos/<uuid:photo_id>", "200"): 1,
         ("GET", "/v1/photos/<uuid:photo_id>", "404"): 1,
         ("GET", "unmatched", "404"): 1,
         ("other", "unmatched", "405"): 1,
     }
+
+
+def test_every_answer_of_a_route_is_there_before_the_first_request(app: Flask) -> None:
+    """Else `increase()` would miss the first failure."""
+    route = "/v1/photos/<uuid:photo_id>/previews/<string:size>"
+    expected = requests(app)
+    assert set(expected.values()) == {0}
+    for status in (200, 202, 401, 404, 500, 503):
+        assert ("GET", route, str(status)) in expected
+    assert ("POST", "/v1/photos", "202") in expected
+    assert ("DELETE", "/v1/photos/<uuid:photo_id>", "204") in expected
+    assert ("GET", "/livez", "200") in expected
+
+
+def test_an_observation_has_its_trace_as_an_exemplar(registry: CollectorRegistry) -> None:
+    metrics = TaskMetrics(registry, kinds=["preview"], error_types=[])
+    with logging_with(trace_id="4bf92f3577b34da6a3ce929d0e0e4736"):
+        metrics.worked("preview", 0.2)
+    metrics.worked("preview", 3.0)
+    told = openmetrics.generate_latest(registry).decode()
+    (line,) = [line for line in told.splitlines() if " # {" in line]
+    assert line.startswith('safelight_task_duration_seconds_bucket{kind="preview",le="0.25"} 1.0 # ')
+    assert '{trace_id="4bf92f3577b34da6a3ce929d0e0e4736"} 0.2' in line
+
+
+def test_a_process_tells_its_memory_its_cpu_time_and_its_build() -> None:
+    registry = process_registry(version="1.2.3", revision="abc")
+    assert registry.get_sample_value("process_resident_memory_bytes") > 1_000_000  # type: ignore[operator]
+    assert registry.get_sample_value("process_cpu_seconds_total") > 0  # type: ignore[operator]
+    labels = {"version": "1.2.3", "revision": "abc"}
+    assert registry.get_sample_value("safelight_build_info", labels) == 1
 
 
 def test_no_request_stays_in_flight(app: Flask, client: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from dataclasses import dataclass, field
 
 import pytest
@@ -31,11 +32,14 @@ class Sources:
     slots: list[int] = field(default_factory=list)
     free_bytes: int | None = 5
     broken: set[str] = field(default_factory=set)
+    hanging: dict[str, threading.Event] = field(default_factory=dict)
 
-    def registry(self) -> CollectorRegistry:
+    def registry(self, *, keep_s: float = 0.0, limit_s: float = 10.0) -> CollectorRegistry:
         """A registry with the collector over these sources."""
 
         def answering(name: str) -> None:
+            if name in self.hanging:
+                self.hanging[name].wait(30)
             if name in self.broken:
                 raise ConnectionError(f"{name} is away")
 
@@ -62,6 +66,8 @@ class Sources:
                 kinds=["preview", "exif"],
                 depth_states=["pending", "failed"],
                 error_types=["worker-lost"],
+                keep_s=keep_s,
+                limit_s=limit_s,
             )
         )
         return registry
@@ -118,3 +124,28 @@ def test_one_that_is_away_takes_only_its_own_figures_along(
 
 def test_a_store_without_bounds_has_no_free_bytes() -> None:
     assert value(Sources(free_bytes=None).registry(), "store_free_bytes") is None
+
+
+def test_one_that_hangs_is_away_and_holds_up_no_scrape(caplog: pytest.LogCaptureFixture) -> None:
+    go_on = threading.Event()
+    sources = Sources()
+    sources.hanging["postgres"] = go_on
+    registry = sources.registry(limit_s=0.05)
+    try:
+        with caplog.at_level(logging.WARNING):
+            text = generate_latest(registry).decode()
+    finally:
+        go_on.set()
+    assert 'safelight_dependency_up{dependency="postgres"} 0.0' in text
+    assert 'safelight_dependency_up{dependency="redis"} 1.0' in text
+    assert "\nsafelight_queue_depth" not in text
+    assert "\nsafelight_workers_alive 0.0" in text
+    assert "postgres can't be read: it takes too long" in caplog.text
+
+
+def test_scrapes_share_what_was_read_lately() -> None:
+    sources = Sources(slots=[2])
+    registry = sources.registry(keep_s=3600)
+    assert value(registry, "workers_alive") == 1
+    sources.slots = [2, 2]
+    assert value(registry, "workers_alive") == 1
