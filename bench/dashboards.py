@@ -10,9 +10,10 @@ import os
 import random
 import signal
 import tempfile
-import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 from bench.drawing import draw
@@ -56,18 +57,24 @@ def main() -> None:
 
 
 def work(stack: Stack, duration_s: float) -> None:
-    """Send photos at a rate that rises and falls, and let two things go wrong on the way."""
+    """Send photos at a rate that rises and falls; on the way pause the previews, and kill a worker."""
     key, dice = stack.key("dashboards"), random.Random(7)
     started_s, sent = time.monotonic(), 0
-    faults = threading.Thread(target=_go_wrong, args=(stack, duration_s))
-    faults.start()
-    with ThreadPoolExecutor(8) as people:
+    with ThreadPoolExecutor(8) as people, closing(_database(stack)) as database:
+        queues = Queues(database, KINDS)
+        events: list[tuple[float, Callable[[], object]]] = [
+            (0.35, lambda: queues.set_paused("preview", True)),
+            (0.43, lambda: queues.set_paused("preview", False)),
+            (0.65, lambda: people.submit(_kill_at_work, stack, "second")),
+            (0.75, lambda: stack.start("second", *_SECOND)),
+        ]
         while (passed := (time.monotonic() - started_s) / duration_s) < 1:
+            if events and passed > events[0][0]:
+                events.pop(0)[1]()
             people.submit(_one_person, stack, key, sent, dice.random())
             sent += 1
             rate_per_s = 0.5 + _PEAK_PER_S * math.sin(math.pi * 2 * passed) ** 2
             time.sleep(dice.expovariate(rate_per_s))
-    faults.join()
     print(f"{sent} people's visits")
 
 
@@ -81,22 +88,15 @@ def _one_person(stack: Stack, key: load.Key, number: int, luck: float) -> None:
         load.look(stack, photo, key)
 
 
-def _go_wrong(stack: Stack, duration_s: float) -> None:
-    """Pause the previews for a while; later kill a second worker at its work, and start it again."""
-    database = Database(stack.settings.database_url, pool_size=1, application_name="bench-dashboards")
-    queues = Queues(database, KINDS)
-    time.sleep(duration_s * 0.35)
-    queues.set_paused("preview", True)
-    time.sleep(duration_s * 0.08)
-    queues.set_paused("preview", False)
-    database.close()
-    time.sleep(duration_s * 0.2)
+def _kill_at_work(stack: Stack, name: str) -> None:
     busy = "SELECT 1 FROM tasks WHERE state = 'processing' AND worker LIKE :name"
-    (pid,) = stack.pids("second")
-    processes.settles(lambda: bool(stack.query(busy, name=f"%:{pid}")), timeout_s=20)
+    (pid,) = stack.pids(name)
+    processes.settles(lambda: bool(stack.query(busy, name=f"%:{pid}")), timeout_s=10)
     os.kill(pid, signal.SIGKILL)
-    time.sleep(duration_s * 0.05)
-    stack.start("second", *_SECOND)
+
+
+def _database(stack: Stack) -> Database:
+    return Database(stack.settings.database_url, pool_size=1, application_name="bench-dashboards")
 
 
 def _settings(servers: Servers, folder: Path) -> Settings:

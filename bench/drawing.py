@@ -22,6 +22,7 @@ def draw(board: Json, prometheus: Asked, span: Span, path: Path) -> None:
     """Write a dashboard as a PNG."""
     height = max(panel["gridPos"]["y"] + panel["gridPos"]["h"] for panel in board["panels"])
     figure = Figure(figsize=(24 * _INCHES_X, height * _INCHES_Y), facecolor="#f4f5f5")
+    marks = _marks(board, prometheus, span)
     for panel in board["panels"]:
         spot = panel["gridPos"]
         if panel["type"] == "row":
@@ -33,8 +34,20 @@ def draw(board: Json, prometheus: Asked, span: Span, path: Path) -> None:
         axes = figure.add_axes((left, bottom, width, tall))
         axes.set_title(_title(panel), fontsize=9, loc="left", weight="bold")
         _DRAWERS[panel["type"]](axes, panel, prometheus, span)
+        for minute, colour in marks if panel["type"] == "timeseries" else ():
+            axes.axvline(minute, color=colour, linestyle=":", linewidth=1)
     figure.savefig(path, dpi=80)
     Image.open(path).convert("P", palette=Image.Palette.ADAPTIVE, colors=64).save(path, optimize=True)
+
+
+def _marks(board: Json, prometheus: Asked, span: Span) -> list[tuple[float, str]]:
+    """When each of the annotations' series begins, and its colour."""
+    marks = []
+    for annotation in board["annotations"]["list"]:
+        expr = annotation["target"]["expr"]
+        for each in prometheus.over_time(expr, span.start_s, span.end_s, span.step_s):
+            marks.append(((each["values"][0][0] - span.start_s) / 60, annotation["iconColor"]))
+    return marks
 
 
 def _title(panel: Json) -> str:

@@ -43,9 +43,11 @@ def lines(axes: Axes, panel: Json, prometheus: Asked, span: Span) -> None:
     axes.set_ylim(-0.02 * top, top * 1.02)
     _time_axis(axes, span)
     axes.yaxis.set_major_formatter(axis_format(defaults["unit"]))
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.12), fontsize=6.5, ncols=4, frameon=False,
-                    handlelength=1, columnspacing=1, borderpad=0)  # fmt: skip
+    names = axes.get_legend_handles_labels()[1]
+    if names:
+        columns = max(1, min(4, 12 * panel["gridPos"]["w"] // (max(map(len, names)) + 6)))
+        axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.12), fontsize=6.5, ncols=columns,
+                    frameon=False, handlelength=1, columnspacing=1, borderpad=0)  # fmt: skip
 
 
 def stat(axes: Axes, panel: Json, prometheus: Asked, span: Span) -> None:
@@ -120,7 +122,7 @@ def table(axes: Axes, panel: Json, prometheus: Asked, span: Span) -> None:
 
 def _time_axis(axes: Axes, span: Span) -> None:
     axes.set_xlim(0, (span.end_s - span.start_s) / 60)
-    axes.xaxis.set_major_locator(MaxNLocator(6))
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
     axes.tick_params(labelsize=7, length=2)
     axes.xaxis.set_major_formatter(lambda minute, _: f"{minute:g} min")
     axes.grid(True, linewidth=0.3)

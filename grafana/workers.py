@@ -63,12 +63,11 @@ def _workers() -> list[Panel]:
         lines(
             Text(
                 "Share of slots busy",
-                "Share of the slots at work.",
+                "Share of the slots at work; over 100 % until a dead worker's tasks are rescued.",
                 "under 80 % but in bursts.",
                 "percentunit",
             ),
             Query(share(_BUSY, _SLOTS), "busy"),
-            top=1,
             limits=[(None, GOOD), (0.8, WARNING)],
         ),
         lines(

@@ -38,9 +38,9 @@ def panels(board: dict[str, Any]) -> list[dict[str, Any]]:
     return [panel for panel in board["panels"] if panel["type"] != "row"]
 
 
-def filled(template: str, **values: str) -> str:
+def filled(template: str) -> str:
     """An expression with its variables' values: every kind, every process."""
-    for name, value in {**_VALUES, **{f"${name}": value for name, value in values.items()}}.items():
+    for name, value in _VALUES.items():
         template = template.replace(name, value)
     return template
 
