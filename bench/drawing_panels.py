@@ -29,10 +29,11 @@ def lines(axes: Axes, panel: Json, prometheus: Asked, span: Span) -> None:
             else [0.0] * len(line.values)
         )
         tops = [low + value for low, value in zip(below, line.values, strict=True)]
-        axes.plot(line.minutes, tops, color=colour, linewidth=1.1, label=name)
-        axes.fill_between(
-            line.minutes, below, tops, color=colour, alpha=0.4 if stacked else 0.06, linewidth=0
-        )
+        if stacked:
+            axes.fill_between(line.minutes, below, tops, color=colour, alpha=0.7, linewidth=0, label=name)
+        else:
+            axes.plot(line.minutes, tops, color=colour, linewidth=1.1, label=name)
+            axes.fill_between(line.minutes, below, tops, color=colour, alpha=0.06, linewidth=0)
         base.update({round(minute, 3): top for minute, top in zip(line.minutes, tops, strict=True)})
     top = defaults.get("max") or max(axes.get_ylim()[1], 1e-9)
     for step in (

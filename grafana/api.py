@@ -61,7 +61,7 @@ def _requests() -> list[Panel]:
                 "2xx and 3xx; 4xx is the clients' doing, 5xx ours.",
                 "reqps",
             ),
-            Query(rate(_REQUESTS, "status", where=INSTANCE), "{{status}}"),
+            Query(f"{rate(_REQUESTS, 'status', where=INSTANCE)} > 0", "{{status}}"),
             stacked=True,
             colours=STATUSES,
         ),

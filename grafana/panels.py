@@ -61,8 +61,8 @@ def lines(
         below_zero: whether the axis goes there when the values do.
         colours: by the name of the series.
     """
-    panel = _with(graph.Panel(), text, width, 8, *queries).line_width(1)
-    panel.fill_opacity(40 if stacked else 8).show_points(options.VisibilityMode.NEVER)
+    panel = _with(graph.Panel(), text, width, 8, *queries).line_width(0 if stacked else 1)
+    panel.fill_opacity(70 if stacked else 8).show_points(options.VisibilityMode.NEVER)
     panel.legend(_legend(len(queries))).tooltip(_tooltip())
     if stacked:
         panel.stacking(common.StackingConfig().mode(options.StackingMode.NORMAL).group("A"))
