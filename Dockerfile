@@ -12,7 +12,7 @@ ARG REVISION=unknown
 ENV PATH=/opt/safelight/bin:$PATH PYTHONUNBUFFERED=1 SAFELIGHT_VERSION=$VERSION SAFELIGHT_REVISION=$REVISION
 RUN useradd --system --uid 10001 safelight && install -d -o safelight /srv/store
 COPY --from=build /opt/safelight /opt/safelight
-COPY app.py config.py gunicorn.conf.py /srv/app/
+COPY app.py config.py gunicorn.conf.py worker.py /srv/app/
 COPY actors /srv/app/actors
 COPY api /srv/app/api
 COPY cli /srv/app/cli

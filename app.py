@@ -12,6 +12,7 @@ import api.monitoring
 import api.service
 import cli.keys
 import cli.tasks
+import cli.trace
 import cli.upkeep
 from api.keys import Keys
 from api.rooms import Rooms
@@ -25,6 +26,7 @@ from photos.deletion import Deletion
 from photos.intake import Intake
 from photos.kinds import ERROR_TYPES, KINDS
 from photos.states import PhotoStates
+from photos.story import Stories
 from photos.upkeep import Upkeep
 from photos.views import Views
 from storage.store import OPERATIONS, Store
@@ -78,6 +80,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         ),
         cli.upkeep.database_commands(settings.database_url),
         *cli.upkeep.commands(upkeep),
+        cli.trace.command(Stories(database)),
     ):
         app.cli.add_command(command)
     return app

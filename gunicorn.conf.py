@@ -20,12 +20,16 @@ graceful_timeout = 8
 keepalive = 5
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn's heartbeat file
 control_socket_disable = True
-# gunicorn's own lines look like all others.
+# gunicorn's own lines look like all others. Its access log has query strings; the API writes a better one.
 logconfig_dict = {
     "formatters": {"own": {"()": type(logs.formatter(_settings.log_format))}},
     "handlers": {"own": {"class": "logging.StreamHandler", "formatter": "own"}},
     "root": {"level": "INFO", "handlers": ["own"]},
-    "loggers": {"gunicorn.error": {"level": "INFO", "propagate": True}},
+    "loggers": {
+        "gunicorn.error": {"level": "INFO", "propagate": True},
+        "gunicorn.access": {"level": "CRITICAL", "propagate": False},
+        "alembic.runtime.plugins": {"level": "WARNING"},
+    },
 }
 
 

@@ -64,7 +64,7 @@ class Stack:
         api = [*tied, python, "-m", "gunicorn", "app:create_app()", *(["--reload"] if self.reload else [])]
         programs = [
             Program("api", api, stage=2),
-            Program("worker", [*tied, python, "-m", "dramatiq", "actors", *worker], stage=2),
+            Program("worker", [*tied, python, "worker.py", *worker], stage=2),
         ]
         if self.postgres:
             command = self.postgres.command()

@@ -56,6 +56,8 @@ class Beside(Middleware):
         """Only the `dramatiq` command's worker processes come here."""
         logs.configure(self._log_format)
         logging.getLogger("dramatiq").setLevel(logging.WARNING)
+        for queue in broker.get_declared_queues() | broker.get_declared_delay_queues():
+            logging.getLogger(f"dramatiq.worker.ConsumerThread({queue})").addFilter(_is_news)
         _die_with_parent()
         # Dramatiq's own 3 s can be set only by an environment variable, read before we are imported.
         dramatiq.worker.CONSUMER_RESTART_DELAY_SECS = _RECONNECT_S
@@ -77,14 +79,20 @@ class Beside(Middleware):
     def after_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
         """What isn't finished within the grace time is given back at once, with its attempt."""
         for claim in self._work.held():
-            try:
-                self._work.snooze(claim, None, for_s=0.0)
-            except (DatabaseAway, LeaseLost) as error:
-                logger.warning("not given back: %s", error, extra={"task_id": str(claim.task.id)})
+            with logs.logging_with(**claim.log_fields):
+                try:
+                    self._work.snooze(claim, None, for_s=0.0)
+                except (DatabaseAway, LeaseLost) as error:
+                    logger.warning("not given back: %s", error)
         self._heartbeat.stop()
         self._limits.stop()
         self._presence.stop()
         self._sandbox.close()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Drop what each consumer says of a lost connection each second: `tasks.courier` tells it once."""
+    return record.msg != "Consumer encountered a connection error: %s"
 
 
 def _die_with_parent() -> None:

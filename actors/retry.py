@@ -35,8 +35,11 @@ class RetryTasks(Middleware):
         self._work = work
 
     def before_declare_actor(self, broker: Broker, actor: Actor[Any, Any]) -> None:
-        """Have Dramatiq log what is ended below as expected, without a traceback."""
-        actor.options["throws"] = _EXPECTED
+        """Have Dramatiq log no exception: what came out of an actor is told here, and without its text.
+
+        A traceback may quote the photo's own data. The attempt has it, for whoever may see the photo.
+        """
+        actor.options["throws"] = (BaseException,)
 
     def after_process_message(
         self,
@@ -47,17 +50,22 @@ class RetryTasks(Middleware):
         exception: BaseException | None = None,
     ) -> None:
         """Called in the actor's thread, whatever came out of it."""
-        claim = self._work.in_hand()
-        if exception is None or claim is None:
+        if exception is None:
             return
-        error = as_task_error(exception)
-        with logging_with(task_id=str(claim.task.id), kind=claim.kind.name, photo_id=str(claim.subject)):
-            self._end(claim, error, exception)
+        claim = self._work.in_hand()
+        if claim is None:
+            level = logging.DEBUG if isinstance(exception, _EXPECTED) else logging.ERROR
+            logger.log(level, "no task came of a message: %s", exception, extra={"where": _where(exception)})
+            return
+        with logging_with(**claim.log_fields):
+            if not isinstance(exception, _EXPECTED):
+                name = type(exception).__name__
+                logger.error("a bug: %s; the attempt has it whole", name, extra={"where": _where(exception)})
+            self._end(claim, as_task_error(exception), exception)
 
     def _end(self, claim: Claim, error: TaskError, exception: BaseException) -> None:
         trace = "".join(traceback.format_exception(exception))
         failure = Failure(error.code, str(error) or type(exception).__name__, trace)
-        logger.warning("%s: %s", error.code, error, extra={"attempt": claim.task.attempts})
         try:
             if isinstance(error, DependencyAway):
                 self._work.snooze(claim, failure, for_s=_snooze_s(claim.task.snoozes))
@@ -73,6 +81,12 @@ class RetryTasks(Middleware):
             logger.warning("can't be written down, its lease will run out: %s", away)
         finally:
             self._work.forget(claim)
+
+
+def _where(exception: BaseException) -> str:
+    """The line that raised it."""
+    frames = traceback.extract_tb(exception.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else ""
 
 
 def _snooze_s(snoozes: int) -> float:
@@ -101,4 +115,5 @@ def as_task_error(exception: BaseException) -> TaskError:
             return Transient(detail, code=TaskError.code)
 
 
+# All else is a bug.
 _EXPECTED = (StaleMessage, ImagingError, TaskError, DatabaseAway, StoreAway, ObjectMissing, PhotoNotFound)

@@ -11,6 +11,7 @@ from flask import g, request
 from api.errors import Problem
 from api.keys import Key
 from api.rooms import rooms
+from api.tracing import log_more
 
 View = TypeVar("View", bound=Callable[..., Any])
 
@@ -31,6 +32,7 @@ def requires(scope: str) -> Callable[[View], View]:
         @wraps(view)
         def guarded(*args: Any, **kwargs: Any) -> Any:
             g.key = _authenticate(scope)
+            log_more(key_id=g.key.id, owner=g.key.owner)
             return view(*args, **kwargs)
 
         cast(Any, guarded).scope = scope

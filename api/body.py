@@ -49,7 +49,7 @@ class Body:
         while chunk := self._read(
             size_bytes if self._length is None else min(size_bytes, self._length - taken)
         ):
-            taken += len(chunk)
+            g.body_bytes = taken = taken + len(chunk)
             self._check(taken)
             yield chunk
         if self._length is not None and taken < self._length:

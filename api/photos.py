@@ -14,6 +14,7 @@ from api.auth import current_key, requires
 from api.paging import cursor_of, position_of
 from api.rooms import rooms
 from api.schemas import ExifSchema, ListArguments, PhotoSchema, PhotosSchema, version_of
+from api.tracing import log_more
 from api.upload import received
 from api.waiting import wait_asked, wait_while
 from photos.photo import PhotoView
@@ -37,6 +38,7 @@ class Photos(MethodView):
         owner, intake = current_key().owner, rooms().intake
         with received(request, intake, max_bytes=rooms().max_upload_bytes) as (upload, filename):
             accepted = intake.accept(upload, owner=owner, filename=filename)
+        log_more(photo_id=str(accepted.id))
         photo = rooms().views.get(accepted.id, owner=owner)
         location = url_for("photos.Photo", photo_id=accepted.id)
         return photo, 202 if accepted.created else 200, {"Location": location}

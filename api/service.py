@@ -6,16 +6,16 @@ import logging
 import re
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
-from uuid import uuid4
 
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
-from api import errors, health, photos
+from api import errors, health, photos, tracing
 from api.body import linger
 from api.rooms import Rooms
-from observability.logs import logging_with
+from api.tracing import log_more
 from observability.metrics import HttpMetrics
 
 logger = logging.getLogger(__name__)
@@ -27,6 +27,7 @@ _DOCUMENTS = {
     "OPENAPI_URL_PREFIX": "/",
     "OPENAPI_JSON_PATH": "openapi.json",
 }
+_PROBES = ("/livez", "/readyz")
 _BEARER = {"type": "http", "scheme": "bearer", "bearerFormat": "sl_<id>_<secret>"}
 
 
@@ -64,9 +65,12 @@ def _measure(app: Flask, metrics: HttpMetrics) -> None:
     @app.before_request
     def begin() -> None:
         g.begun_s = time.monotonic()
-        g.request_id = uuid4().hex
-        g.logging = logging_with(request_id=g.request_id)
-        g.logging.__enter__()
+        g.request_id = tracing.request_id(request.headers)
+        g.trace_id = tracing.trace_id(request.headers)
+        g.logging = ExitStack()
+        log_more(request_id=g.request_id, trace_id=g.trace_id)
+        if photo_id := (request.view_args or {}).get("photo_id"):
+            log_more(photo_id=str(photo_id))
         metrics.in_flight.inc()
 
     @app.after_request
@@ -75,23 +79,34 @@ def _measure(app: Flask, metrics: HttpMetrics) -> None:
             linger(request, response)
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["X-Request-ID"] = g.request_id
+        response.headers["X-Trace-ID"] = g.trace_id
         route = request.url_rule.rule if request.url_rule else "unmatched"
         duration_s = time.monotonic() - g.begun_s
         metrics.answered(_method(), route, response.status_code, duration_s)
-        logger.info(
-            "%s %s %d",
-            request.method,
-            route,
-            response.status_code,
-            extra={"path": request.path, "duration_ms": round(duration_s * 1000, 1)},
-        )
+        _log_access(route, response, duration_s)
         return response
 
     @app.teardown_request
     def end(_: BaseException | None) -> None:
         if "logging" in g:
             metrics.in_flight.dec()
-            g.logging.__exit__(None, None, None)
+            g.logging.close()
+
+
+def _log_access(route: str, response: Response, duration_s: float) -> None:
+    """The request's one line. No path and no query, where anything may stand: a key, say."""
+    logger.log(
+        logging.DEBUG if route in _PROBES else logging.INFO,
+        "answered",
+        extra={
+            "method": _method(),
+            "route": route,
+            "status": response.status_code,
+            "duration_s": round(duration_s, 4),
+            "bytes_in": g.get("body_bytes", request.content_length or 0),
+            "bytes_out": response.content_length,
+        },
+    )
 
 
 def _method() -> str:

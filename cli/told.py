@@ -1,7 +1,9 @@
-"""Commands that tell in a line what is away, instead of a traceback."""
+"""Commands that tell in a line what is away, instead of a traceback; events know who ran them."""
 
 from __future__ import annotations
 
+import getpass
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +12,7 @@ import click
 from flask.cli import AppGroup
 
 from db.session import DatabaseAway
+from observability.logs import logging_with
 from storage.store import StoreAway
 
 
@@ -34,8 +37,16 @@ class Group(AppGroup):
 @contextmanager
 def _told() -> Iterator[None]:
     try:
-        yield
+        with logging_with(by=_by()):
+            yield
     except DatabaseAway as error:
         raise click.ClickException(f"the database can't be reached: {error}") from error
     except StoreAway as error:
         raise click.ClickException(f"the store can't be reached: {error}") from error
+
+
+def _by() -> str:
+    try:
+        return f"cli:{getpass.getuser()}"
+    except (KeyError, OSError):  # in a container there may be no such user
+        return f"cli:{os.getuid()}"

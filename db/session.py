@@ -91,6 +91,7 @@ class Database:
             pool_timeout=POOL_TIMEOUT_S,
             pool_pre_ping=True,
             pool_use_lifo=True,
+            hide_parameters=True,
             connect_args={
                 "connect_timeout": CONNECT_TIMEOUT_S,
                 **_SILENCE,
@@ -143,7 +144,15 @@ def _translating() -> Iterator[None]:
     except DBAPIError as error:
         if error.connection_invalidated:
             raise DatabaseAway(_first_line(error)) from error
+        _hide_rows(error)
         raise
+
+
+def _hide_rows(error: DBAPIError) -> None:
+    """Leave only what PostgreSQL says first: its DETAIL and CONTEXT quote rows, which logs mustn't."""
+    if error.orig is not None:
+        error.orig.args = (_first_line(error),)
+        error.args = (f"({type(error.orig).__name__}) {_first_line(error)}",)
 
 
 @lru_cache(maxsize=256)

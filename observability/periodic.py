@@ -6,6 +6,8 @@ import logging
 import threading
 from collections.abc import Callable
 
+from observability.outage import Outage
+
 logger = logging.getLogger(__name__)
 
 
@@ -16,11 +18,10 @@ class Periodic:
     """
 
     def __init__(self, name: str, action: Callable[[], object], *, interval_s: float) -> None:
-        self._name = name
         self._action = action
         self._interval_s = interval_s
         self._stopped = threading.Event()
-        self._failing = False
+        self._outage = Outage(name, logger)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -42,11 +43,7 @@ class Periodic:
         try:
             again = self._action() is True
         except Exception as error:  # noqa: BLE001 - whatever it is, the next round may go well
-            if not self._failing:
-                logger.warning("%s fails, and goes on trying: %s", self._name, error)
-            self._failing = True
+            self._outage.failed(error)
             return False
-        if self._failing:
-            logger.info("%s works again", self._name)
-        self._failing = False
+        self._outage.worked()
         return again

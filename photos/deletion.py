@@ -49,5 +49,5 @@ def _delete(tx: Transaction, photo_id: UUID, owner: str) -> list[str]:
     keys = list(tx.execute(select(previews.c.key).where(previews.c.photo_id == photo_id)).scalars())
     states.abandon(tx, photo_id)
     tx.execute(delete(photos).where(photos.c.id == photo_id))
-    tx.execute(events.insert().values(type="photo-deleted", subject=photo_id))
+    tx.execute(events.insert().values(type="photo-deleted", subject=photo_id, data=states.origin()))
     return [original_key, *keys]

@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid4
 
-from sqlalchemy import Row, func, select, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import CTE, Executable, Row, cast, func, literal, select, update
+from sqlalchemy.dialects.postgresql import JSONB, insert
 
 from db.session import Database, Transaction
-from db.tables import photos
+from db.tables import events, photos
 from imaging.formats import HEAD_BYTES, sniff
 from observability.metrics import PhotoMetrics
 from photos.errors import EmptyUpload, UploadTooLarge
 from photos.filenames import tidy
 from photos.kinds import REQUIRED
 from storage.store import Store, StoreAway
+from tasks import states
 from tasks.submit import Submitter
 
 
@@ -149,9 +150,10 @@ class Intake:
             "received_at": func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, upload.elapsed_s),
         }
         new = insert(photos).values(values).on_conflict_do_nothing(index_elements=["owner", "sha256"])
+        told = _told("photo-accepted", new.returning(photos.c.id).cte("changed"), upload)
         same = select(photos).where(photos.c.owner == owner, photos.c.sha256 == sha256)
         while True:
-            if (created := tx.execute(new.returning(photos.c.id)).scalar_one_or_none()) is not None:
+            if (created := tx.execute(told).scalar_one_or_none()) is not None:
                 return Accepted(created, created=True)
             if (existing := tx.execute(same).one_or_none()) is not None:
                 return Accepted(existing.id, created=False, healed=self._heals(tx, upload, values, existing))
@@ -163,6 +165,18 @@ class Intake:
             return False
         # The store was asked before the row is locked: it may take its time to answer.
         lost = (photos.c.id == existing.id) & (photos.c.original_key == existing.original_key)
-        begun = {"state": "processing", "ready_at": None, "received_at": values["received_at"]}
-        healed = update(photos).where(lost).values(original_key=upload.key, **begun)
-        return tx.execute(healed.returning(photos.c.id)).one_or_none() is not None
+        begun = {"state": "processing", "ready_at": None, "first_ready_at": None}
+        healed = (
+            update(photos)
+            .where(lost)
+            .values(original_key=upload.key, received_at=values["received_at"], **begun)
+        )
+        told = _told("photo-healed", healed.returning(photos.c.id).cte("changed"), upload)
+        return tx.execute(told).one_or_none() is not None
+
+
+def _told(event: str, changed: CTE, upload: Upload) -> Executable:
+    """A change of a photo together with its event, in one statement; gives the photo's id, if it changed."""
+    data = {**states.origin(), "size_bytes": upload.size_bytes, "media_type": upload.media_type}
+    row = select(literal(event), changed.c.id, cast(data, JSONB))
+    return insert(events).from_select(["type", "subject", "data"], row).returning(events.c.subject)

@@ -16,15 +16,18 @@ SELECT EXISTS (SELECT FROM previews WHERE photo_id = photos.id) AS preview, exif
 FROM photos WHERE id = :id
 """
 _SET_STATE = """
-WITH changed AS (
+WITH clock AS (
+    SELECT CASE WHEN :state = 'ready' THEN clock_timestamp() END AS ready_at
+), changed AS (
     UPDATE photos
-    SET state = :state, ready_at = CASE WHEN :state = 'ready' THEN clock_timestamp() END
-    WHERE id = :id AND state <> :state
-    RETURNING id, state, extract(epoch FROM clock_timestamp() - received_at)::float8 AS taken_s
+    SET state = :state, ready_at = clock.ready_at, first_ready_at = coalesce(first_ready_at, clock.ready_at)
+    FROM clock WHERE id = :id AND state <> :state
+    RETURNING id, state, extract(epoch FROM photos.ready_at - received_at)::float8 AS taken_s,
+        photos.ready_at = first_ready_at AS first
 ), event AS (
     INSERT INTO events (type, subject) SELECT 'photo-' || state, id FROM changed
 )
-SELECT state, taken_s FROM changed
+SELECT taken_s, first FROM changed
 """
 
 
@@ -48,7 +51,7 @@ class PhotoStates:
         ended = {kind.name: "completed" if made._mapping[kind.name] else "discarded" for kind in REQUIRED}
         state = state_from([states.get(kind.name, ended[kind.name]) for kind in REQUIRED])
         changed = tx.execute(_SET_STATE, {"id": subject, "state": state}).one_or_none()
-        if changed is not None and changed.state == "ready":
+        if changed is not None and changed.first:  # a photo that is processed anew was no long wait
             tx.after_commit(lambda: self._metrics.ready(changed.taken_s))
 
 

@@ -18,11 +18,15 @@ from dramatiq.common import current_millis
 from dramatiq.errors import ConnectionClosed
 from dramatiq.middleware import Middleware
 
+from observability.outage import Outage
+
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S = 0.5
 # After a failure nobody waits for Redis for so long: uploads go on, and the relay sends later.
 BREAK_S = 1.0
+# So long after its last failure Redis is told to work again.
+_QUIET_S = 3.0
 # An idle consumer looks for messages this often; Dramatiq's own second would be most of a photo's wait.
 IDLE_POLL_MS = 50
 
@@ -44,18 +48,24 @@ class _Consumer(_RedisConsumer):
     """A consumer that takes every Redis error as a lost connection, and never blocks on an ack.
 
     Dramatiq handles `ConnectionError` alone: a time-out or a read-only replica would end the consumer's
-    thread (its issues 894 and 628). An ack that fails is let go: the message comes again later, finds
-    its task done, and is dropped.
+    thread (its issues 894 and 628). It tells of a lost connection every second; here an outage is told
+    once, and its end. An ack that fails is let go: the message comes again later, finds its task done,
+    and is dropped.
     """
 
     def __init__(self, broker: RedisBroker, queue_name: str, prefetch: int, timeout: int) -> None:
         super().__init__(broker, queue_name, prefetch, min(timeout, IDLE_POLL_MS))
 
     def __next__(self) -> MessageProxy | None:
+        asks = not self.message_cache and self.outstanding_message_count < self.prefetch
         try:
-            return super().__next__()  # type: ignore[no-any-return]
-        except redis.RedisError as error:
+            message: MessageProxy | None = super().__next__()
+        except (redis.RedisError, ConnectionClosed) as error:
+            self.broker.outage.failed(error)
             raise ConnectionClosed(error) from None
+        if asks:
+            self.broker.outage.worked()
+        return message
 
     def ack(self, message: MessageProxy) -> None:
         try:
@@ -73,7 +83,15 @@ class _Consumer(_RedisConsumer):
 
 
 class Broker(RedisBroker):
-    """Dramatiq's Redis broker with the consumer above, and sending in bulk."""
+    """Dramatiq's Redis broker with the consumer above, and sending in bulk.
+
+    Attributes:
+        outage: of Redis, as its consumers meet it.
+    """
+
+    def __init__(self, client: redis.Redis, middleware: Sequence[Middleware]) -> None:
+        super().__init__(client=client, middleware=list(middleware))
+        self.outage = Outage("redis", logger, quiet_s=_QUIET_S)
 
     @property
     def consumer_class(self) -> type[_RedisConsumer]:
@@ -102,7 +120,7 @@ def connect(redis_url: str) -> redis.Redis:
 
 def make_broker(client: redis.Redis, middleware: Sequence[Middleware] = ()) -> Broker:
     """A broker with exactly the given middleware: none of Dramatiq's own."""
-    return Broker(client=client, middleware=list(middleware))
+    return Broker(client, middleware)
 
 
 class Courier:

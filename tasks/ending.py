@@ -12,7 +12,7 @@ from observability.metrics import TaskMetrics
 from tasks import states
 from tasks.courier import Courier
 from tasks.errors import LeaseLost
-from tasks.records import Ended, Held
+from tasks.records import Ended, Failure, Held
 from tasks.submit import Submitter
 
 Transition = Callable[[Transaction, UUID, int], Ended | None]
@@ -53,7 +53,7 @@ class Endings:
         transition: Transition,
         *,
         save: Save | None = None,
-        error_type: str | None = None,
+        failure: Failure | None = None,
         patience_s: float = 0.0,
     ) -> Ended:
         """Lock the subject, store results, change the task, settle the subject; after the commit, tell.
@@ -61,7 +61,7 @@ class Endings:
         Args:
             transition: one of the fenced functions of `tasks.states`.
             save: writes result rows.
-            error_type: for the metrics.
+            failure: what the transition was given, for the metrics.
             patience_s: how long to try again while PostgreSQL is away; what was worked for isn't thrown
                 away for a restart.
 
@@ -72,20 +72,20 @@ class Endings:
         until_s = time.monotonic() + patience_s
         while True:
             try:
-                return self._end(task, transition, save, error_type)
+                return self._end(task, transition, save, failure)
             except DatabaseAway:
                 if time.monotonic() + _AGAIN_S > until_s:
                     raise
                 time.sleep(_AGAIN_S)
 
-    def _end(self, task: Held, transition: Transition, save: Save | None, error_type: str | None) -> Ended:
+    def _end(self, task: Held, transition: Transition, save: Save | None, failure: Failure | None) -> Ended:
         with self._database.transaction() as tx:
             self._subjects.lock(tx, task.subject)
             ended = transition(tx, task.id, task.token)
             if ended is None:
                 # Completed with this token is our own doing: a commit whose answer was lost.
                 if (done := states.completed_with(tx, task.id, task.token)) is not None:
-                    tx.after_commit(lambda: self._tell(task, done, error_type))
+                    tx.after_commit(lambda: self._tell(task, done, failure))
                     return done
                 raise LeaseLost(f"task {task.id} isn't held with token {task.token}")
             if save is not None:
@@ -93,10 +93,11 @@ class Endings:
             if ended.rerun and ended.outcome in ("completed", "failed"):
                 self._submitter.submit(tx, task.kind, task.subject)
             self._subjects.settle(tx, task.subject)
-            tx.after_commit(lambda: self._tell(task, ended, error_type))
+            tx.after_commit(lambda: self._tell(task, ended, failure))
         return ended
 
-    def _tell(self, task: Held, ended: Ended, error_type: str | None) -> None:
+    def _tell(self, task: Held, ended: Ended, failure: Failure | None) -> None:
+        error_type = failure.error_type if failure and ended.outcome != "snoozed" else None
         self._metrics.ended(task.kind, ended.outcome, ended.attempts, error_type)
         if ended.outcome in ("completed", "failed"):
             self._courier.announce(f"task:{ended.outcome}:{task.kind}", str(task.id))

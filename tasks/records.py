@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from uuid import UUID
 
+from observability.logs import cut
 from tasks.courier import Dispatch
 
 
@@ -25,6 +27,17 @@ class Held:
     kind: str
     subject: UUID
     token: int
+    trace_id: str | None
+
+    @property
+    def log_fields(self) -> dict[str, str | None]:
+        """What every log line about it says; its subject goes by the name that all rooms log it by."""
+        return {
+            "trace_id": self.trace_id,
+            "photo_id": str(self.subject),
+            "task_id": str(self.id),
+            "kind": self.kind,
+        }
 
 
 @dataclass(frozen=True)
@@ -40,12 +53,24 @@ class Claimed(Held):
 class Ended:
     """How an attempt ended: `completed`, `failed`, `retried` or `snoozed`.
 
-    `rerun` asks for one more task of the same kind and subject.
+    `rerun` asks for one more task of the same kind and subject; one that is to run again is due `again_in_s`
+    seconds from its end.
     """
 
     outcome: str
     rerun: bool
     attempts: int
+    again_in_s: float | None = None
+
+    def log(self, logger: logging.Logger, failure: Failure | None, **seconds: float) -> None:
+        """Log the one line about an attempt that is over: how it ended, why, and what comes next."""
+        fields: dict[str, object] = {name: round(value, 4) for name, value in seconds.items()}
+        if failure is not None:
+            fields |= {"error_type": failure.error_type, "error": failure.detail}
+        if self.again_in_s is not None:
+            fields["again_in_s"] = round(self.again_in_s, 3)
+        level = logging.WARNING if self.outcome in ("failed", "retried") else logging.INFO
+        logger.log(level, "task %s", self.outcome, extra=fields)
 
 
 @dataclass(frozen=True)
@@ -67,5 +92,4 @@ class Failure:
 def clean(text: str, limit: int) -> str:
     """Make any text one that PostgreSQL stores: no NUL, no lone surrogate, cut in its middle."""
     text = text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
-    half = limit // 2
-    return text if len(text) <= limit else f"{text[:half]} [...] {text[-half:]}"
+    return cut(text, limit)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from functools import partial
 
 from db.session import Database, DatabaseAway, Transaction
+from observability.logs import logging_with
 from observability.metrics import TaskMetrics
 from tasks import records, states
 from tasks.courier import Courier, Dispatch, RedisAway
@@ -112,12 +113,17 @@ class Relay:
                 break
             again = states.resend(tx, kind, [task_id for task_id in suspects if task_id not in ready])
             tx.after_commit(partial(self._metrics.recovered, kind.name, "message-lost", len(again)))
+            if again:
+                logger.info("%d lost messages are sent again", len(again), extra={"kind": kind.name})
             found += again
         return found
 
     def _send(self, dispatches: list[Dispatch]) -> None:
+        if not dispatches:
+            return
         try:
             self._courier.send(dispatches)
+            logger.info("%d tasks published", len(dispatches))
         except RedisAway as error:
             logger.warning("%d messages not sent, a later scan will: %s", len(dispatches), error)
 
@@ -126,26 +132,29 @@ class Relay:
         with self._database.transaction() as tx:
             for kind in self._kinds.values():
                 states.unpublish(tx, kind)
-            states.prune(tx, retention_s=self._retention_s, limit=_PRUNE_LIMIT)
+            pruned = states.prune(tx, retention_s=self._retention_s, limit=_PRUNE_LIMIT)
+        if pruned:
+            logger.info("%d tasks deleted, past their retention", pruned)
 
     def _rescue(self) -> None:
         """Take back tasks whose lease ran out: the attempt counts, so the fifth death is the last."""
         with self._database.transaction() as tx:
             expired = states.expired(tx, self._kinds, lease_s=self._lease_s)
         for task in expired:
-            try:
-                self._take_back(task)
-            except LeaseLost:
-                continue  # its worker was only late
-            except DatabaseAway as error:  # someone who hangs holds its rows: the others shall not wait
-                logger.warning("not taken back yet: %s", error, extra={"task_id": str(task.id)})
+            with logging_with(**task.log_fields):
+                try:
+                    self._take_back(task)
+                except LeaseLost:
+                    continue  # its worker was only late
+                except DatabaseAway as error:  # someone who hangs holds its rows: the others shall not wait
+                    logger.warning("not taken back yet: %s", error)
 
     def _take_back(self, task: records.Held) -> None:
         failure = records.Failure(WORKER_LOST, "the worker died, or hung past its lease")
         again = partial(states.retry, failure=failure, kind=self._kinds[task.kind], expired=True)
-        self._endings.end(task, again, error_type=WORKER_LOST)
+        ended = self._endings.end(task, again, failure=failure)
         self._metrics.recovered(task.kind, "lease-expired", 1)
-        logger.warning("task taken back from a lost worker", extra={"task_id": str(task.id)})
+        ended.log(logger, failure)
 
 
 def lead(tx: Transaction) -> bool:

@@ -13,25 +13,27 @@ WITH room AS (
        AND (SELECT count(*) FROM (SELECT FROM tasks WHERE queue = :kind AND state = 'queued'
                                   LIMIT :window) AS counted) < :window AS free
 ), submitted AS (
-    INSERT INTO tasks (id, kind, queue, subject, state, max_attempts, dispatch, queued_at, sent_at)
+    INSERT INTO tasks
+        (id, kind, queue, subject, state, max_attempts, dispatch, queued_at, sent_at, trace_id)
     SELECT :id, :kind, :kind, :subject, CASE WHEN free THEN 'queued' ELSE 'pending' END, :max_attempts,
            CASE WHEN free THEN 1 ELSE 0 END, CASE WHEN free THEN statement_timestamp() END,
-           CASE WHEN free THEN statement_timestamp() END
+           CASE WHEN free THEN statement_timestamp() END, :trace_id
     FROM room
     ON CONFLICT (kind, subject) WHERE state IN ({LIVE})
     DO UPDATE SET rerun = tasks.rerun OR (:rerun AND tasks.state = 'processing')
     RETURNING id, kind, subject, state, dispatch, xmax = 0 AS created
 ), event AS (
-    INSERT INTO events (type, subject, task_id, kind)
-    SELECT 'task-submitted', subject, id, kind FROM submitted WHERE created
+    INSERT INTO events (type, subject, task_id, kind, data)
+    SELECT 'task-submitted', subject, id, kind, jsonb_build_object('state', state)
+    FROM submitted WHERE created
 )
 SELECT id, state, created FROM submitted
 """
 
 SUBMIT_MANY = f"""
 WITH submitted AS (
-    INSERT INTO tasks (id, kind, queue, subject, state, max_attempts)
-    SELECT id, :kind, :kind, subject, 'pending', :max_attempts
+    INSERT INTO tasks (id, kind, queue, subject, state, max_attempts, trace_id)
+    SELECT id, :kind, :kind, subject, 'pending', :max_attempts, :trace_id
     FROM unnest(CAST(:ids AS uuid[]), CAST(:subjects AS uuid[])) AS given (id, subject)
     ON CONFLICT (kind, subject) WHERE state IN ({LIVE})
     DO UPDATE SET rerun = tasks.rerun OR (:rerun AND tasks.state = 'processing')
@@ -81,20 +83,22 @@ WITH claimed AS (
         lease_until = clock_timestamp() + make_interval(secs => :lease_s),
         lease_limit = clock_timestamp() + make_interval(secs => :limit_s)
     WHERE id = :id AND state = 'queued' AND {_NOT_PAUSED.format(queue="tasks.queue")}
-    RETURNING id, kind, subject, token, attempts, snoozes, worker, started_at,
+    RETURNING id, kind, subject, token, trace_id, attempts, snoozes, worker, started_at,
               extract(epoch FROM started_at - run_at)::float8 AS waited_s
 ), attempt AS (
     INSERT INTO attempts (task_id, token, number, worker, started_at)
     SELECT id, token, attempts, worker, started_at FROM claimed
 ), event AS (
     INSERT INTO events (type, subject, task_id, kind, data)
-    SELECT 'task-started', subject, id, kind, jsonb_build_object('attempt', attempts) FROM claimed
+    SELECT 'task-started', subject, id, kind,
+           jsonb_build_object('attempt', attempts, 'waited_s', round(waited_s::numeric, 3))
+    FROM claimed
 )
-SELECT id, kind, subject, token, attempts, snoozes, waited_s FROM claimed
+SELECT id, kind, subject, token, trace_id, attempts, snoozes, waited_s FROM claimed
 """
 
 CLAIMED_BY = """
-SELECT id, kind, subject, token, attempts, snoozes,
+SELECT id, kind, subject, token, trace_id, attempts, snoozes,
        extract(epoch FROM started_at - run_at)::float8 AS waited_s
 FROM tasks WHERE id = :id AND state = 'processing' AND worker = :worker
 """
@@ -112,7 +116,7 @@ RETURNING tasks.id, tasks.token
 """
 
 EXPIRED = """
-SELECT id, kind, subject, token FROM tasks
+SELECT id, kind, subject, token, trace_id FROM tasks
 WHERE state = 'processing' AND lease_until < statement_timestamp() AND kind = ANY(:kinds)
   AND pg_postmaster_start_time() < statement_timestamp() - make_interval(secs => :lease_s)
 ORDER BY lease_until LIMIT 100
@@ -126,7 +130,8 @@ def _ending(changes: str, outcome: str, *, also: str = "", then: str = "") -> st
         UPDATE tasks
         SET {changes}, lease_until = NULL, lease_limit = NULL
         WHERE id = :id AND token = :token AND state = 'processing' {also}
-        RETURNING id, kind, subject, token, rerun, error_type, attempts, {outcome} AS outcome
+        RETURNING id, kind, subject, token, rerun, error_type, attempts, {outcome} AS outcome,
+                  CASE WHEN state = 'pending' THEN run_at END AS next_run_at
     ), attempt AS (
         UPDATE attempts
         SET finished_at = clock_timestamp(), outcome = ended.outcome, error_type = :error_type,
@@ -135,10 +140,13 @@ def _ending(changes: str, outcome: str, *, also: str = "", then: str = "") -> st
     ), event AS (
         INSERT INTO events (type, subject, task_id, kind, data)
         SELECT 'task-' || outcome, subject, id, kind,
-               jsonb_strip_nulls(jsonb_build_object('error_type', CAST(:error_type AS text)))
+               jsonb_strip_nulls(jsonb_build_object(
+                   'error_type', CAST(:error_type AS text), 'run_at', next_run_at))
         FROM ended
     ){then}
-    SELECT outcome, rerun, attempts FROM ended
+    SELECT outcome, rerun, attempts,
+           extract(epoch FROM next_run_at - clock_timestamp())::float8 AS again_in_s
+    FROM ended
     """
 
 

@@ -9,11 +9,13 @@ in the same statement. All instants are PostgreSQL's.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
 from db.session import Transaction
+from observability.logs import context
 from tasks import statements as sql
 from tasks import upkeep_statements as upkeep
 from tasks.courier import Dispatch
@@ -25,7 +27,8 @@ def submit(tx: Transaction, kind: Kind, subject: UUID, *, window: int) -> Submit
     """Make a task, or share the live one for the same kind and subject (`Kind.second_submit`).
 
     It is born `queued` if its queue isn't paused, nothing due waits before it and fewer than `window`
-    tasks are queued; else `pending`, for the relay.
+    tasks are queued; else `pending`, for the relay. It gets the trace id of what is being done here, a
+    request say; a live one keeps its own.
     """
     row = tx.execute(
         sql.SUBMIT,
@@ -36,6 +39,7 @@ def submit(tx: Transaction, kind: Kind, subject: UUID, *, window: int) -> Submit
             "max_attempts": kind.max_attempts,
             "rerun": kind.second_submit == "rerun",
             "window": window,
+            "trace_id": context().get("trace_id"),
         },
     ).one()
     send_now = row.created and row.state == "queued"
@@ -53,6 +57,7 @@ def submit_many(tx: Transaction, kind: Kind, subjects: Sequence[UUID]) -> int:
                 "kind": kind.name,
                 "max_attempts": kind.max_attempts,
                 "rerun": kind.second_submit == "rerun",
+                "trace_id": context().get("trace_id"),
             },
         ).scalar_one()
     )
@@ -187,31 +192,45 @@ def snooze(
 # What follows is done by hand: by operators and owners. The subject must be locked by the caller.
 
 
+def origin() -> dict[str, str]:
+    """Who asks, as an event keeps it: what the log says of the request or the command under way."""
+    said = context()
+    return {name: said[name] for name in _ORIGIN if name in said}
+
+
+def _origin() -> str:
+    return json.dumps(origin())
+
+
+_ORIGIN = ("by", "key_id", "request_id", "trace_id")
+
+
 def cancel(tx: Transaction, task_id: UUID) -> bool:
     """Any live state to `cancelled`; whoever has it in hand learns it with the next heartbeat."""
-    return tx.execute(upkeep.CANCEL_ONE, {"id": task_id}).one_or_none() is not None
+    return tx.execute(upkeep.CANCEL_ONE, {"id": task_id, "origin": _origin()}).one_or_none() is not None
 
 
 def abandon(tx: Transaction, subject: UUID) -> None:
     """The subject is going: cancel its live tasks, discard its failed ones."""
-    tx.execute(upkeep.CANCEL_ALL, {"subject": subject})
-    tx.execute(upkeep.DISCARD_ALL, {"subject": subject})
+    parameters = {"subject": subject, "origin": _origin()}
+    tx.execute(upkeep.CANCEL_ALL, parameters)
+    tx.execute(upkeep.DISCARD_ALL, parameters)
 
 
 def requeue(tx: Transaction, task_id: UUID, *, priority: int = 0, delay_s: float = 0.0) -> bool:
     """`failed` to `pending`, with all its attempts again; False if it isn't failed or has a live twin."""
-    parameters = {"id": task_id, "priority": priority, "delay_s": delay_s}
+    parameters = {"id": task_id, "priority": priority, "delay_s": delay_s, "origin": _origin()}
     return tx.execute(upkeep.REQUEUE, parameters).one_or_none() is not None
 
 
 def discard(tx: Transaction, task_id: UUID) -> bool:
     """`failed` to `discarded`: nobody will deal with it."""
-    return tx.execute(upkeep.DISCARD_ONE, {"id": task_id}).one_or_none() is not None
+    return tx.execute(upkeep.DISCARD_ONE, {"id": task_id, "origin": _origin()}).one_or_none() is not None
 
 
 def discard_failed(tx: Transaction, kind: str, subject: UUID) -> None:
     """Discard all failed tasks of one kind and subject: a newer one takes their place."""
-    tx.execute(upkeep.DISCARD_OF_KIND, {"kind": kind, "subject": subject})
+    tx.execute(upkeep.DISCARD_OF_KIND, {"kind": kind, "subject": subject, "origin": _origin()})
 
 
 def unpublish(tx: Transaction, kind: Kind) -> None:

@@ -51,5 +51,7 @@ class Submitter:
             self._courier.send([dispatch])
         except RedisAway as error:
             logger.warning(
-                "message not sent, the relay will: %s", error, extra={"task_id": str(dispatch.task_id)}
+                "message not sent, the relay will: %s",
+                error,
+                extra={"task_id": str(dispatch.task_id), "kind": dispatch.kind},
             )

@@ -1,4 +1,7 @@
-"""The SQL of what operators, owners and retention do to tasks; see `tasks.states`."""
+"""The SQL of what operators, owners and retention do to tasks; see `tasks.states`.
+
+`:origin` is who asked for it, as far as that is known; it is kept with the event.
+"""
 
 from tasks.statements import LIVE
 
@@ -14,8 +17,8 @@ WITH ended AS (
     FROM ended
     WHERE attempts.task_id = ended.id AND attempts.token = ended.token AND attempts.finished_at IS NULL
 ), event AS (
-    INSERT INTO events (type, subject, task_id, kind)
-    SELECT 'task-cancelled', subject, id, kind FROM ended
+    INSERT INTO events (type, subject, task_id, kind, data)
+    SELECT 'task-cancelled', subject, id, kind, CAST(:origin AS jsonb) FROM ended
 )
 SELECT id FROM ended
 """
@@ -35,8 +38,8 @@ WITH requeued AS (
         AND twin.state IN ({LIVE}))
     RETURNING id, kind, subject
 ), event AS (
-    INSERT INTO events (type, subject, task_id, kind)
-    SELECT 'task-requeued', subject, id, kind FROM requeued
+    INSERT INTO events (type, subject, task_id, kind, data)
+    SELECT 'task-requeued', subject, id, kind, CAST(:origin AS jsonb) FROM requeued
 )
 SELECT id FROM requeued
 """
@@ -47,8 +50,8 @@ WITH discarded AS (
     WHERE {which} AND state = 'failed'
     RETURNING id, kind, subject
 ), event AS (
-    INSERT INTO events (type, subject, task_id, kind)
-    SELECT 'task-discarded', subject, id, kind FROM discarded
+    INSERT INTO events (type, subject, task_id, kind, data)
+    SELECT 'task-discarded', subject, id, kind, CAST(:origin AS jsonb) FROM discarded
 )
 SELECT id FROM discarded
 """

@@ -36,6 +36,7 @@ class TaskView:
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    trace_id: str | None
 
 
 @dataclass(frozen=True)
@@ -53,13 +54,14 @@ class AttemptView:
 
 
 _COLUMNS = """id, kind, subject, state, attempts, max_attempts, run_at, error_type, error_detail,
-       created_at, started_at, finished_at"""
+       created_at, started_at, finished_at, trace_id"""
 _NEWEST = f"""
 SELECT DISTINCT ON (subject, kind) {_COLUMNS}
 FROM tasks WHERE subject = ANY(:subjects) AND state <> 'discarded'
 ORDER BY subject, kind, created_at DESC, id DESC
 """
 _ONE = f"SELECT {_COLUMNS} FROM tasks WHERE id = :id"
+_ALL = f"SELECT {_COLUMNS} FROM tasks WHERE subject = :subject ORDER BY created_at, id"
 _FIND = f"""
 SELECT {_COLUMNS} FROM tasks
 WHERE state = :state AND (CAST(:kind AS text) IS NULL OR kind = :kind)
@@ -75,6 +77,11 @@ FROM attempts WHERE task_id = :id ORDER BY token
 def newest(tx: Transaction, subjects: Sequence[UUID]) -> list[TaskView]:
     """The newest task of each kind, for each subject; a discarded one counts for nothing."""
     return _views(tx.execute(_NEWEST, {"subjects": list(subjects)}))
+
+
+def of_subject(tx: Transaction, subject: UUID) -> list[TaskView]:
+    """Every task of one subject that is still kept, the oldest first."""
+    return _views(tx.execute(_ALL, {"subject": subject}))
 
 
 def get(tx: Transaction, task_id: UUID) -> TaskView | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -12,11 +13,14 @@ from uuid import UUID
 from dramatiq.threading import raise_thread_exception
 
 from db.session import Database, DatabaseAway
+from observability.logs import logging_with
 from observability.metrics import TaskMetrics
 from tasks import records, states
 from tasks.ending import Endings, Save, Transition
 from tasks.errors import LeaseLost, StaleMessage, TimeLimitReached
 from tasks.kinds import Kind
+
+logger = logging.getLogger(__name__)
 
 _CLAIM_AGAIN_S = 1.0
 _LIMIT_GRACE_S = 1.0
@@ -35,6 +39,15 @@ class Claim:
         self.limited = False
         self.guard = threading.Lock()
         self.lost = threading.Event()
+
+    @property
+    def log_fields(self) -> dict[str, str | None]:
+        """What the lines say that are logged while it is in hand."""
+        return {
+            **self.task.log_fields,
+            "attempt": str(self.task.attempts),
+            "worker": self._work.worker,
+        }
 
     @property
     def subject(self) -> UUID:
@@ -96,7 +109,7 @@ class Work:
         self._endings = endings
         self._kinds = kinds
         self._metrics = metrics
-        self._worker = worker
+        self.worker = worker
         self._lease_s = lease_s
         self._held: dict[tuple[UUID, int], Claim] = {}
         self._thread = threading.local()
@@ -119,10 +132,12 @@ class Work:
             raise StaleMessage(f"task {task_id} isn't queued")
         claim = self._thread.claim = Claim(self, task, kind)
         self._held[task.id, task.token] = claim
-        self._metrics.begun(kind.name, task.waited_s)
-        yield claim
-        if not claim.ended:
-            raise RuntimeError(f"the {kind.name} actor returned without completing its task")
+        with logging_with(**claim.log_fields):
+            logger.debug("claimed")
+            self._metrics.begun(kind.name, task.waited_s)
+            yield claim
+            if not claim.ended:
+                raise RuntimeError(f"the {kind.name} actor returned without completing its task")
 
     def _claim(self, kind: Kind, task_id: UUID) -> records.Claimed | None:
         unsure = False
@@ -130,9 +145,9 @@ class Work:
             try:
                 with self._database.statement() as tx:
                     # Was it the claim's answer alone that was lost? No one else has this worker's name.
-                    if unsure and (mine := states.claimed_by(tx, task_id, self._worker)) is not None:
+                    if unsure and (mine := states.claimed_by(tx, task_id, self.worker)) is not None:
                         return mine
-                    return states.claim(tx, kind, task_id, worker=self._worker, lease_s=self._lease_s)
+                    return states.claim(tx, kind, task_id, worker=self.worker, lease_s=self._lease_s)
             except DatabaseAway:
                 unsure = True
                 if self._stopping.wait(_CLAIM_AGAIN_S):
@@ -149,24 +164,33 @@ class Work:
 
     def fail(self, claim: Claim, failure: records.Failure) -> None:
         """End the attempt and the task: it is a dead letter now."""
-        self.end(claim, partial(states.fail, failure=failure), error_type=failure.error_type)
+        self.end(claim, partial(states.fail, failure=failure), failure=failure)
 
     def retry(self, claim: Claim, failure: records.Failure, *, at_least_s: float = 0.0) -> None:
         """End the attempt; the task runs again after its kind's backoff, or fails if it was the last."""
         again = partial(states.retry, failure=failure, kind=claim.kind, at_least_s=at_least_s)
-        self.end(claim, again, error_type=failure.error_type)
+        self.end(claim, again, failure=failure)
 
     def snooze(self, claim: Claim, failure: records.Failure | None, *, for_s: float) -> None:
         """Give the task back for `for_s` seconds, and its attempt too."""
-        self.end(claim, partial(states.snooze, failure=failure, for_s=for_s))
+        self.end(claim, partial(states.snooze, failure=failure, for_s=for_s), failure=failure)
 
     def end(
-        self, claim: Claim, transition: Transition, *, save: Save | None = None, error_type: str | None = None
+        self,
+        claim: Claim,
+        transition: Transition,
+        *,
+        save: Save | None = None,
+        failure: records.Failure | None = None,
     ) -> None:
         """Raises LeaseLost, DatabaseAway: see `Endings.end`."""
-        self._endings.end(claim.task, transition, save=save, error_type=error_type, patience_s=self._lease_s)
-        self._metrics.worked(claim.kind.name, time.monotonic() - claim.begun_s)
+        ended = self._endings.end(
+            claim.task, transition, save=save, failure=failure, patience_s=self._lease_s
+        )
+        ran_s = time.monotonic() - claim.begun_s
+        self._metrics.worked(claim.kind.name, ran_s)
         self.forget(claim)
+        ended.log(logger, failure, waited_s=claim.task.waited_s, ran_s=ran_s)
 
     def forget(self, claim: Claim) -> None:
         """Hold a claim no longer: it was ended, here or elsewhere, or its lease is left to run out."""

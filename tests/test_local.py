@@ -79,7 +79,7 @@ class Run:
         return processes.marked("SAFELIGHT_HOME", str(self.home))
 
     def main_process(self, program: str) -> int:
-        """The oldest process of a program, `dramatiq`: the one that the supervisor started."""
+        """The oldest process of a program, `worker.py`: the one that the supervisor started."""
         return min(pid for pid in self.left() if program in processes.command_line(pid))
 
     def prometheus(self, path: str) -> object:
@@ -205,7 +205,7 @@ def test_without_its_supervisor_it_ends_and_nothing_is_left(start: Callable[...,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", ["gunicorn", "dramatiq"])
+@pytest.mark.parametrize("program", ["gunicorn", "worker.py"])
 def test_a_killed_program_comes_back(start: Callable[..., Run], program: str) -> None:
     run = start().wait_ready()
     pid = run.main_process(program)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
+import json
+import logging
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from dramatiq import Message
+from dramatiq.worker import ConsumerThread
 
+from actors.beside import _is_news
 from db.session import Database
 from imaging.errors import NotAnImage
 from imaging.sandbox import Sandbox
+from observability.logs import JsonFormatter, logging_with
 from storage.store import StoreAway
-from tasks.errors import LeaseLost
+from tasks.errors import LeaseLost, Transient
 from tasks.kinds import Kind
 from tasks.work import Claim
 from tests.actors.worker import running
@@ -118,6 +126,98 @@ def test_a_bug_is_retried_and_then_a_dead_letter(layer: Layer, sandbox: Sandbox)
     with running(layer, sandbox, {JOIN: divide}):
         until(lambda: layer.task(task_id).state == "failed")
     assert [attempt.error_type for attempt in layer.attempts(task_id)] == ["internal-error"] * 3
+
+
+@pytest.fixture
+def logged() -> Iterator[list[dict[str, Any]]]:
+    """What is logged from now on, as the service's own lines; at every level."""
+    entries: list[dict[str, Any]] = []
+
+    class Listing(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            entries.append(json.loads(self.format(record)))
+
+    listing, root = Listing(), logging.getLogger()
+    listing.setFormatter(JsonFormatter())
+    level = root.level
+    root.addHandler(listing)
+    root.setLevel(logging.DEBUG)
+    yield entries
+    root.removeHandler(listing)
+    root.setLevel(level)
+
+
+def test_from_claim_to_end_every_line_says_what_it_is_about(
+    layer: Layer, sandbox: Sandbox, logged: list[dict[str, Any]]
+) -> None:
+    def work(claim: Claim) -> None:
+        logging.getLogger("some.room").info("at work")
+        if claim.task.attempts == 1:
+            raise Transient("the remote is busy", code="broken")
+        finish(claim)
+
+    with logging_with(trace_id="f" * 32):
+        task_id = layer.submit()
+    with running(layer, sandbox, {JOIN: work}):
+        until(lambda: layer.task(task_id).state == "completed")
+        until(lambda: any(entry["message"] == "task completed" for entry in logged))
+    about = {"trace_id": "f" * 32, "task_id": str(task_id), "kind": "join", "worker": "w1"}
+    told = [(entry["message"], entry["attempt"]) for entry in list(logged) if about.items() <= entry.items()]
+    assert told == [
+        ("claimed", "1"),
+        ("at work", "1"),
+        ("task retried", "1"),
+        ("claimed", "2"),
+        ("at work", "2"),
+        ("task completed", "2"),
+    ]
+    [retried] = [entry for entry in logged if entry["message"] == "task retried"]
+    assert (retried["error_type"], retried["error"], retried["level"]) == (
+        "broken",
+        "the remote is busy",
+        "warning",
+    )
+    assert retried["again_in_s"] >= -1
+    assert not any("photo_id" in entry for entry in logged if entry["logger"] == "tasks.relay")
+
+
+def test_a_bug_is_logged_with_its_place_and_without_what_it_quotes(
+    layer: Layer, sandbox: Sandbox, logged: list[dict[str, Any]]
+) -> None:
+    def choke(claim: Claim) -> None:
+        float("47.1234 N of somebody's home")
+
+    task_id = layer.submit()
+    with running(layer, sandbox, {JOIN: choke}):
+        until(lambda: layer.task(task_id).state == "failed")
+    assert "47.1234 N" in (layer.attempts(task_id)[0].traceback or "")
+    bugs = [entry for entry in logged if entry["level"] == "error"]
+    assert len(bugs) == JOIN.max_attempts
+    assert bugs[0]["message"] == "a bug: ValueError; the attempt has it whole"
+    assert bugs[0]["task_id"] == str(task_id)
+    assert "test_worker.py:" in bugs[0]["where"]
+    assert bugs[0]["where"].endswith(" in choke")
+    assert not any("47.1234" in json.dumps(entry) for entry in logged)
+
+
+def test_a_message_that_makes_no_sense_is_told(
+    layer: Layer, sandbox: Sandbox, logged: list[dict[str, Any]]
+) -> None:
+    with running(layer, sandbox, {JOIN: finish}):
+        options = {"redis_message_id": "nonsense"}
+        layer.broker.enqueue_many(
+            [Message("join", "join", ("nonsense",), {}, options, message_id="nonsense")]
+        )
+        until(lambda: any(entry["level"] == "error" for entry in logged))
+    [told] = [entry for entry in logged if entry["level"] == "error"]
+    assert told["message"].startswith("no task came of a message: ")
+
+
+def test_only_the_consumers_lost_connection_is_not_news() -> None:
+    lost = "Consumer encountered a connection error: %s"
+    assert not _is_news(logging.makeLogRecord({"msg": lost, "args": ("away",)}))
+    assert _is_news(logging.makeLogRecord({"msg": "Consumer encountered an unexpected error."}))
+    assert f'"{lost}"' in inspect.getsource(ConsumerThread), "Dramatiq says it in other words now"
 
 
 def test_an_actor_that_forgets_to_complete_its_task_is_told_as_a_bug(layer: Layer, sandbox: Sandbox) -> None:

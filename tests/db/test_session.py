@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from db.session import Database, DatabaseAway
 from embedded.ports import any_free_port
 
+PLACE = "47.1234 N"
 INSERT = "INSERT INTO queues (name) VALUES (:name)"
 
 
@@ -67,6 +69,25 @@ def test_a_callback_that_fails_is_logged_and_stops_nobody(
     assert names(database) == ["a"]
     assert called == ["after it"]
     assert "no such luck" in caplog.text
+
+
+def test_an_error_says_nothing_of_rows_and_parameters(database: Database) -> None:
+    """PostgreSQL quotes rows, SQLAlchemy parameters; what is raised is logged, and kept with attempts."""
+
+    def refused(statement: str) -> str:
+        with pytest.raises(DBAPIError) as raised, database.transaction() as tx:
+            tx.execute(statement, {"text": PLACE})
+        return "".join(traceback.format_exception(raised.value))
+
+    for statement in (
+        "INSERT INTO queues (name) VALUES (:text), (:text)",
+        "INSERT INTO events (type, subject) VALUES (:text, NULL)",
+        "SELECT CAST('{\"a\": ' || CAST(:text AS text) AS jsonb)",
+    ):
+        text = refused(statement)
+        assert "psycopg2.errors." in text
+        assert statement in text.replace("%(text)s", ":text")
+        assert PLACE not in text
 
 
 def test_an_error_of_the_statement_is_no_outage(database: Database) -> None:

@@ -70,7 +70,7 @@ class Server:
 
 
 class Farm(Stack):
-    """The API and some workers, each a `dramatiq actors` of its own, on servers of their own."""
+    """The API and some workers, each a `worker.py` of its own, on servers of their own."""
 
     def __init__(self, folder: Path, *, workers: int = 2) -> None:
         postgres = Postgres(
@@ -105,7 +105,7 @@ class Farm(Stack):
 
     def start_worker(self, name: str) -> None:
         """Start a worker, as a supervisor would after a crash."""
-        self.start(name, "dramatiq", "actors", *_WORKER)
+        self.start(name, "python", "worker.py", *_WORKER)
 
     def kill_worker(self, name: str) -> None:
         """kill -9 a worker process in the middle of what it does; its master ends too. Start it again."""

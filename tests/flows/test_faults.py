@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import random
 import signal
@@ -110,6 +111,15 @@ def test_without_redis_uploads_are_accepted_and_done_when_it_is_back(farm: Farm,
     assert sorted(took_s)[5] < 0.5
     farm.valkey.start()
     assert farm.settle(ids, timeout_s=20) == {"ready": 10, "failed": 0}
+    for name in farm.workers:
+        assert processes.settles(lambda name=name: "redis works again" in farm.log(name), timeout_s=10)  # type: ignore[misc]
+        entries = [json.loads(line) for line in farm.log(name).splitlines()]
+        told = [entry["message"] for entry in entries if entry["logger"] == "tasks.courier"]
+        assert [message.partition(":")[0] for message in told if "ack of" not in message] == [
+            "redis fails, and goes on trying",
+            "redis works again",
+        ]
+        assert not [entry for entry in entries if entry["level"] in ("error", "critical")]
 
 
 def test_a_hanging_redis_delays_the_first_uploads_a_moment_and_loses_none(

@@ -113,6 +113,14 @@ def test_too_much_memory_is_refused_and_the_process_replaced() -> None:
     sandbox.close()
 
 
+def test_what_a_decoder_says_by_itself_is_heard_by_nobody(
+    sandbox: Sandbox, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for stream in (1, 2):
+        assert sandbox.call(os.write, stream, b"TIFFReadDirectory: Warning", time_limit_s=10) == 26
+    assert capfd.readouterr() == ("", "")
+
+
 def test_an_error_comes_through_with_its_traceback(sandbox: Sandbox) -> None:
     with pytest.raises(CorruptImage, match="the picture is damaged") as caught:
         sandbox.call(jobs.refuse, time_limit_s=10)

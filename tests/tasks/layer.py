@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
+from contextvars import copy_context
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -82,7 +83,7 @@ class Layer:
     def claim(self, task_id: UUID, kind: Kind = JOIN) -> Claim:
         """Take a task into hand, and keep it there."""
         context = self.work.claimed(kind.name, str(task_id))
-        claim = context.__enter__()
+        claim = copy_context().run(context.__enter__)  # what its lines say isn't what the test's say
         self._open = [*getattr(self, "_open", []), context]  # a collected generator would end the block
         return claim
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -125,3 +126,43 @@ def _sends(courier: Courier) -> bool:
     except RedisAway:
         return False
     return True
+
+
+def test_an_outage_is_told_once_and_its_end_too(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+
+    def polls() -> bool:
+        try:
+            next(broker.consume("join"))
+        except ConnectionClosed:
+            return False
+        return True
+
+    with caplog.at_level(logging.INFO):
+        assert polls()
+        server.kill()
+        assert not any(polls() for _ in range(5))
+        server.start()
+        until(lambda: polls() and "works again" in caplog.text)
+    first, last = [entry.getMessage() for entry in caplog.records if entry.name == "tasks.courier"]
+    assert first.startswith("redis fails, and goes on trying: ")
+    assert last == "redis works again"
+
+
+def test_a_consumer_that_has_enough_in_hand_says_nothing_of_redis(
+    server: Server, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+    Courier(broker).send([dispatch()])
+    full = broker.consume("join", prefetch=1)
+    assert next(full) is not None
+    server.kill()
+    with caplog.at_level(logging.INFO):
+        for _ in range(3):
+            with pytest.raises(ConnectionClosed):
+                next(broker.consume("join"))
+            assert next(full) is None
+    assert len([entry for entry in caplog.records if entry.name == "tasks.courier"]) == 1
+    server.start()
