@@ -14,6 +14,8 @@ from observability import logs
 OUTCOMES = ("completed", "retried", "failed", "snoozed")
 RECOVERIES = ("lease-expired", "message-lost")
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+# Most answers and operations are far shorter than any task.
+SHORT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _PREFIX = "safelight_"
 
 
@@ -137,7 +139,7 @@ class HttpMetrics:
             f"{_PREFIX}http_request_duration_seconds",
             "Requests' duration, the body's upload included",
             labels,
-            buckets=SECONDS,
+            buckets=SHORT_SECONDS,
             registry=registry,
         )
         self.in_flight = Gauge(
@@ -165,7 +167,7 @@ class StoreMetrics:
             f"{_PREFIX}storage_operation_duration_seconds",
             "Duration of one operation",
             ("operation",),
-            buckets=SECONDS,
+            buckets=SHORT_SECONDS,
             registry=registry,
         )
         self.errors = Counter(

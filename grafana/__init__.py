@@ -1,0 +1,1 @@
+"""Grafana's dashboards, written in Python; `make dashboards` writes them as JSON into `dashboards/`."""
