@@ -101,16 +101,19 @@ def problem(
     status: int, code: str, detail: str, headers: Mapping[str, str] | None = None, **extra: Any
 ) -> Response:
     """One problem as an answer."""
-    body = {
+    body = {**problem_body(status, code, detail), "request_id": g.get("request_id"), **extra}
+    return Response(json.dumps(body), status, dict(headers or {}), content_type="application/problem+json")
+
+
+def problem_body(status: int, code: str, detail: str) -> dict[str, Any]:
+    """A problem's members (RFC 9457, 3.1), and its code."""
+    return {
         "type": f"urn:safelight:problem:{code}",
         "title": HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "code": code,
-        "request_id": g.get("request_id"),
-        **extra,
     }
-    return Response(json.dumps(body), status, dict(headers or {}), content_type="application/problem+json")
 
 
 def _answer(status: int, code: str, headers: Mapping[str, str]) -> Any:

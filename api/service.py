@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
-from api import errors, health, photos, tracing
+from api import documents, errors, health, photos, tracing
 from api.body import linger
 from api.rooms import Rooms
 from api.tracing import log_more
@@ -24,8 +24,6 @@ _DOCUMENTS = {
     "API_TITLE": "Safelight",
     "API_VERSION": "v1",
     "OPENAPI_VERSION": "3.1.0",
-    "OPENAPI_URL_PREFIX": "/",
-    "OPENAPI_JSON_PATH": "openapi.json",
 }
 _PROBES = ("/livez", "/readyz")
 _BEARER = {"type": "http", "scheme": "bearer", "bearerFormat": "sl_<id>_<secret>"}
@@ -45,7 +43,9 @@ def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
     api.spec.options["security"] = [{"key": []}]
     api.register_blueprint(photos.blueprint)
     app.register_blueprint(health.blueprint)
-    for method, route, documented in _operations(app, api.spec.to_dict()["paths"]):
+    app.register_blueprint(documents.blueprint)
+    spec = app.extensions["safelight.openapi"] = documents.complete(api.spec.to_dict())
+    for method, route, documented in _operations(app, spec["paths"]):
         metrics.expect(method, route, documented | set(errors.STATUSES))
     return app
 

@@ -1,0 +1,8 @@
+SwaggerUIBundle({
+  url: "/openapi.json",
+  dom_id: "#swagger-ui",
+  deepLinking: true,
+  persistAuthorization: false,
+  tryItOutEnabled: true,
+  validatorUrl: null,
+});
