@@ -4,9 +4,11 @@
 #   make dev        the same, reloading on change
 #   make test       the tests, with their coverage   (ARGS="tests/imaging -k exif" for some of them)
 #   make test-slow  those that take minutes
+#                   (they need promtool and amtool: apt-get install prometheus prometheus-alertmanager)
 #   make lint       style, types, import directions
 #   make bench-tasks  what the task layer does a second, and how soon it mends (ARGS="--json FILE")
 #   make bench-imaging  how right and how fast previews and metadata are  (ARGS="--json FILE")
+#   make drills     breaks a real service, with a real Prometheus and Alertmanager: does the right alert come?
 #   make lock       write the locks anew             (ARGS=--upgrade for newer versions)
 
 BIN := .venv/bin
@@ -14,7 +16,7 @@ BIN := .venv/bin
 TIED := $(if $(shell command -v setpriv),setpriv --pdeathsig TERM)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run dev test test-slow lint lock bench-tasks bench-imaging
+.PHONY: run dev test test-slow lint lock bench-tasks bench-imaging drills
 .DEFAULT_GOAL := run
 
 run: .venv/.local
@@ -77,3 +79,6 @@ endif
 
 bench-tasks: .venv/.dev
 	$(BIN)/python -m bench.tasks $(ARGS)
+
+drills: .venv/.dev
+	@exec $(TIED) $(BIN)/python -m bench.drills $(ARGS)
