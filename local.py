@@ -1,4 +1,4 @@
-"""What `make run` starts: PostgreSQL and Valkey of our own, the API and a worker, until Ctrl-C."""
+"""What `make run` starts: PostgreSQL and Valkey of our own, API, worker, Prometheus, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from embedded.crashes import Crashes
 from embedded.errors import EmbeddedError
 from embedded.postgres import Postgres
 from embedded.postgres_programs import find_programs
+from embedded.prometheus import SETTING, Prometheus, usable_port
+from embedded.prometheus import find_program as find_prometheus
 from embedded.stopping import Stopped, ignore_signals, stop_on_signals
 from embedded.supervisor import Supervisor
 from embedded.supervisor_config import Program
@@ -35,6 +37,7 @@ from tasks.courier import connect
 
 PROJECT = Path(__file__).resolve().parent
 DATABASE = "safelight"
+_GRAFANA = "http://localhost:3000"  # where links of alerts lead; ours in containers, if any
 _GRACE_S = 8  # of the 10 s after which the API and the worker are killed
 _SERVERS_S = 300.0  # PostgreSQL may have to recover, Valkey to load
 _READY_S = 60.0
@@ -49,6 +52,7 @@ class Stack:
     settings: Settings
     postgres: Postgres | None
     valkey: Valkey | None
+    prometheus: Prometheus | None
     reload: bool
 
     def programs(self) -> list[Program]:
@@ -67,6 +71,8 @@ class Stack:
             programs.append(Program("postgres", command, stage=1, stop_signal="INT", stop_s=3))
         if self.valkey:
             programs.append(Program("valkey", self.valkey.command(), stage=1, stop_s=3))
+        if self.prometheus:
+            programs.append(Program("prometheus", self.prometheus.command(), stage=2, stop_s=5))
         return programs
 
 
@@ -121,7 +127,7 @@ def run(home: Path, reload: bool) -> None:
     """Start everything in its order, then watch over it; whatever ends that, all of it is stopped."""
     supervisor.end_leftovers(home / "supervisor")
     stack = plan(home, reload)
-    for server in (stack.postgres, stack.valkey):
+    for server in (stack.postgres, stack.valkey, stack.prometheus):
         if server:
             server.prepare()
     supervised = Supervisor(home / "supervisor", home / "logs", stack.programs())
@@ -131,6 +137,9 @@ def run(home: Path, reload: bool) -> None:
         settings = stack.settings
         say(f"Safelight is ready: http://{settings.host}:{settings.port}")
         say(f"Metrics: http://{settings.monitoring_host}:{settings.monitoring_port}/metrics")
+        if stack.prometheus:  # nobody waits for it: the service does without
+            supervised.start("prometheus")
+            say(f"Prometheus: {stack.prometheus.url}")
         say(f"Data, logs and admin.key are in {home}. Ctrl-C stops it.")
         watch(supervised, reload)
     finally:
@@ -163,8 +172,27 @@ def plan(home: Path, reload: bool) -> Stack:
         environment["SAFELIGHT_MONITORING_PORT"] = str(ports.port_near(port + 1))
     settings = Settings.from_environment(environment)
     ports.wanted_port("SAFELIGHT_MONITORING_PORT", settings.monitoring_port)
+    prometheus = plan_prometheus(home, environment, settings)
     homes.write_environment(home / "env", environment)
-    return Stack(home, environment, settings, postgres, valkey, reload)
+    return Stack(home, environment, settings, postgres, valkey, prometheus, reload)
+
+
+def plan_prometheus(home: Path, environment: dict[str, str], settings: Settings) -> Prometheus | None:
+    """Prometheus over this instance; None where it isn't installed, or can't listen, which is told."""
+    if (program := find_prometheus()) is None:
+        return None
+    own = (settings.port, settings.monitoring_port)
+    try:
+        port = usable_port(environment.get(SETTING, "").strip(), settings.monitoring_port + 1, taken=own)
+    except EmbeddedError as error:
+        say(f"Prometheus isn't started: {error}")
+        return None
+    environment[SETTING] = str(port)
+    host = "127.0.0.1" if settings.monitoring_host == "0.0.0.0" else settings.monitoring_host  # noqa: S104
+    links = {"grafana": _GRAFANA, "runbooks": (PROJECT / "docs" / "runbooks").as_uri()}
+    rules = PROJECT / "observability" / "prometheus" / "rules"
+    monitoring = f"{host}:{settings.monitoring_port}"
+    return Prometheus(home / "prometheus", program, port, monitoring, rules, links)
 
 
 def start(stack: Stack, supervised: Supervisor) -> None:

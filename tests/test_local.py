@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import json
 import os
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -77,6 +79,17 @@ class Run:
     def main_process(self, program: str) -> int:
         """The oldest process of a program, `dramatiq`, say: the one that the supervisor started."""
         return min(pid for pid in self.left() if program in processes.command_line(pid))
+
+    def prometheus(self, path: str) -> object:
+        """What its Prometheus answers; None while it doesn't."""
+        port = int(self.settings()["SAFELIGHT_PROMETHEUS_PORT"])
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+            try:
+                connection.request("GET", path)
+                answer = connection.getresponse()
+                return json.loads(answer.read()) if answer.status == 200 else None
+            except OSError:
+                return None
 
     def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(signum)
@@ -204,3 +217,66 @@ def test_a_second_ctrl_c_leaves_nothing(start: Callable[..., Run]) -> None:
     assert processes.settles(lambda: "Stopping" in run.said(), timeout_s=5)
     assert run.stop(signal.SIGINT) == 0
     assert run.left() == []
+
+
+def scraped(run: Run) -> bool:
+    """Whether its Prometheus has the pipeline's, the API's and the worker's metrics."""
+    answer = run.prometheus("/api/v1/query?query=count%20by%20(job,role)(up%20==%201)")
+    found = answer["data"]["result"] if isinstance(answer, dict) else []
+    return {each["metric"].get("role", each["metric"]["job"]) for each in found} == {
+        "safelight-pipeline",
+        "api",
+        "worker",
+    }
+
+
+@pytest.mark.slow
+def test_prometheus_watches_it_with_our_rules_and_ends_with_it(start: Callable[..., Run]) -> None:
+    run = start().wait_ready()
+    assert f"Prometheus: http://127.0.0.1:{run.settings()['SAFELIGHT_PROMETHEUS_PORT']}" in run.said()
+    assert processes.settles(lambda: scraped(run), timeout_s=60)
+    answer = run.prometheus("/api/v1/rules?type=alert")
+    assert isinstance(answer, dict)
+    names = {rule["name"] for group in answer["data"]["groups"] for rule in group["rules"]}
+    assert {"NoWorkersAlive", "SloBurnFast", "Watchdog"} <= names
+    assert run.stop(signal.SIGINT) == 0
+    assert run.left() == []
+
+
+@pytest.mark.slow
+def test_a_killed_prometheus_comes_back_and_the_service_does_not_care(start: Callable[..., Run]) -> None:
+    run = start().wait_ready()
+    assert processes.settles(lambda: run.prometheus("/api/v1/status/runtimeinfo") is not None, timeout_s=30)
+    program = shutil.which("prometheus")
+    assert program
+    os.kill(run.main_process(program), signal.SIGKILL)
+    assert run.status() == 200
+    assert processes.settles(lambda: "prometheus is up again" in run.said(), timeout_s=30)
+    assert run.status() == 200
+    assert run.stop() == 0
+
+
+def all_but(program: str, folder: Path) -> Path:
+    """A folder of links to every program on PATH, except for one."""
+    folder.mkdir()
+    for place in reversed(os.environ["PATH"].split(os.pathsep)):
+        for found in Path(place).glob("*"):
+            if found.name != program:
+                (folder / found.name).unlink(missing_ok=True)
+                (folder / found.name).symlink_to(found)
+    return folder
+
+
+@pytest.mark.slow
+def test_without_prometheus_or_with_its_port_taken_it_runs_all_the_same(
+    start: Callable[..., Run], folder: Path
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        run = start(SAFELIGHT_PROMETHEUS_PORT=str(port)).wait_ready()
+        assert f"Prometheus isn't started: port {port} is taken: set SAFELIGHT_PROMETHEUS_PORT" in run.said()
+        assert "Prometheus: http" not in run.said()
+        assert run.stop() == 0
+    without = start("without", PATH=str(all_but("prometheus", folder / "bin"))).wait_ready()
+    assert "Prometheus" not in without.said()
+    assert without.stop() == 0
