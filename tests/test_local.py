@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import psycopg2
 import pytest
@@ -90,6 +92,11 @@ class Run:
                 return json.loads(answer.read()) if answer.status == 200 else None
             except OSError:
                 return None
+
+    def query(self, expression: str) -> list[Any]:
+        """Series from its Prometheus; none while it doesn't answer."""
+        answer = self.prometheus(f"/api/v1/query?query={quote(expression)}")
+        return list(answer["data"]["result"]) if isinstance(answer, dict) else []
 
     def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(signum)
@@ -221,9 +228,8 @@ def test_a_second_ctrl_c_leaves_nothing(start: Callable[..., Run]) -> None:
 
 def scraped(run: Run) -> bool:
     """Whether its Prometheus has the pipeline's, the API's and the worker's metrics."""
-    answer = run.prometheus("/api/v1/query?query=count%20by%20(job,role)(up%20==%201)")
-    found = answer["data"]["result"] if isinstance(answer, dict) else []
-    return {each["metric"].get("role", each["metric"]["job"]) for each in found} == {
+    found = [each["metric"] for each in run.query("up == 1")]
+    return {labels.get("role", labels["job"]) for labels in found} == {
         "safelight-pipeline",
         "api",
         "worker",
@@ -235,6 +241,9 @@ def test_prometheus_watches_it_with_our_rules_and_ends_with_it(start: Callable[.
     run = start().wait_ready()
     assert f"Prometheus: http://127.0.0.1:{run.settings()['SAFELIGHT_PROMETHEUS_PORT']}" in run.said()
     assert processes.settles(lambda: scraped(run), timeout_s=60)
+    # The objective's threshold is the label of a bucket as real processes write it.
+    of_objective = "safelight_photo_ready_seconds_bucket * on (le) group_left () safelight:slo_threshold:le"
+    assert processes.settles(lambda: bool(run.query(of_objective)), timeout_s=30)
     answer = run.prometheus("/api/v1/rules?type=alert")
     assert isinstance(answer, dict)
     names = {rule["name"] for group in answer["data"]["groups"] for rule in group["rules"]}
