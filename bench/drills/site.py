@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -67,10 +70,8 @@ class Site(Farm):
             self._watch()
             self.owner = self.key("drills")
             self.wait_ready(self.upload(jpeg(), self.owner), self.owner)
-            told = processes.settles(
-                lambda: bool(self.pager.fired("watchdog", since_s=0)), timeout_s=_READY_S
-            )
-            assert told, "the Watchdog didn't reach the pager"
+            self._until(self._scraped, "not every process is scraped")
+            self._until(self._heard, "the Watchdog wasn't heard")
         except BaseException:
             self.__exit__()
             raise
@@ -133,7 +134,30 @@ class Site(Farm):
             {"drills": self._exporter},
         )
         prometheus.prepare()
+        self._prometheus_url = prometheus.url
         self._run("prometheus", prometheus.command(), prometheus.ready)
+
+    def _until(self, condition: Callable[[], bool], failure: str) -> None:
+        if not processes.settles(condition, timeout_s=_TOLD_S):
+            logs = [(self._folder / f"{name}.log").read_text() for name in ("prometheus", "alertmanager")]
+            raise AssertionError(
+                "\n".join([failure, self._answer("alerts"), self._answer("alertmanagers"), *logs])
+            )
+
+    def _scraped(self) -> bool:
+        """Whether every target has been read: what counts up from then on is seen as growth."""
+        results = json.loads(self._answer("query?query=up==1"))["data"]["result"]
+        roles = Counter(each["metric"].get("role", each["metric"]["job"]) for each in results)
+        api, workers = self.settings.api_processes, len(self.workers)
+        return roles == {"safelight-pipeline": 1, "drills": 1, "api": api, "worker": workers}
+
+    def _heard(self) -> bool:
+        """Whether the Watchdog came through: so will others."""
+        return bool(self.pager.fired("watchdog", since_s=0))
+
+    def _answer(self, path: str) -> str:
+        with urllib.request.urlopen(f"{self._prometheus_url}/api/v1/{path}", timeout=10) as answer:
+            return str(answer.read().decode())
 
     def _run(self, name: str, command: list[str], ready: Callable[[], bool]) -> None:
         with (self._folder / f"{name}.log").open("wb") as log:
