@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 from uuid import UUID, uuid4
 
 import redis
@@ -23,8 +22,6 @@ from embedded.account import server_account
 from embedded.postgres import Postgres
 from embedded.postgres_programs import find_programs
 from embedded.valkey import Valkey, find_program
-from observability import presence
-from observability.periodic import Periodic
 
 _BATCH = 10_000
 
@@ -95,6 +92,15 @@ class Bench:
                 self.layer.submitter.submit_many(tx, NOOP.name, subjects[start : start + _BATCH])
         return subjects
 
+    def queue(self, count: int) -> list[UUID]:
+        """Submit tasks, and have all that there are be queued without a message."""
+        self.submit(count)
+        with self.database.transaction() as tx:
+            queued = (
+                "UPDATE tasks SET state = 'queued', queued_at = now() WHERE state = 'pending' RETURNING id"
+            )
+            return list(tx.execute(queued).scalars())
+
     def scalar(self, statement: str) -> Any:
         """One value."""
         with self.database.transaction() as tx:
@@ -122,21 +128,3 @@ class Bench:
         finally:
             process.terminate()
             process.wait(30)
-
-    @contextmanager
-    def scraped(self, wanted: bool) -> Iterator[None]:
-        """Fetch the metrics of each live process once a second within the block, as Prometheus would."""
-
-        def scrape() -> None:
-            for found in presence.processes(self.client):
-                headers = {"Accept": "application/openmetrics-text"}
-                with urlopen(Request(f"http://{found.target}/metrics", headers=headers), timeout=5) as answer:
-                    answer.read()
-
-        scraper = Periodic("scraper", scrape, interval_s=1.0)
-        if wanted:
-            scraper.start()
-        try:
-            yield
-        finally:
-            scraper.stop()

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, event
 from db.session import Database, Transaction
 from observability.children import ChildrenCollector
 from observability.metrics import TaskMetrics, process_registry
+from photos.kinds import ERROR_TYPES
 from tasks.courier import Broker, Courier, connect, make_broker
 from tasks.ending import Endings
 from tasks.kinds import Kind
@@ -37,25 +38,15 @@ class NoSubjects:
     def settle(self, tx: Transaction, subject: UUID) -> None: ...
 
 
-class NotMeasured(TaskMetrics):
-    """The metrics of a task layer that measures nothing."""
-
-    def begun(self, kind: str, waited_s: float) -> None: ...
-
-    def worked(self, kind: str, duration_s: float) -> None: ...
-
-    def ended(self, kind: str, outcome: str, attempts: int, error_type: str | None) -> None: ...
-
-
 class Layer:
     """`tasks/`, wired as the worker has it, with the defaults."""
 
-    def __init__(self, database_url: str, redis_url: str, name: str, *, measured: bool = True) -> None:
+    def __init__(self, database_url: str, redis_url: str, name: str) -> None:
         self.database = Database(database_url, pool_size=12)
         self.broker: Broker = make_broker(connect(redis_url))
         self.registry = process_registry(version="bench", revision="bench")
         self.registry.register(ChildrenCollector())
-        metrics = (TaskMetrics if measured else NotMeasured)(self.registry, kinds=KINDS, error_types=())
+        metrics = self.metrics = TaskMetrics(self.registry, kinds=KINDS, error_types=ERROR_TYPES)
         courier = Courier(self.broker)
         self.submitter = Submitter(courier, KINDS, window=2_000)
         endings = Endings(self.database, courier, self.submitter, NoSubjects(), metrics)
@@ -93,9 +84,9 @@ def _note(connection: Connection, word: str, seen: list[str]) -> None:
         seen.append(word)
 
 
-def layer(database_url: str, redis_url: str, name: str = "bench", *, measured: bool = True) -> Layer:
+def layer(database_url: str, redis_url: str, name: str = "bench") -> Layer:
     """The layer over the given servers; it connects to nothing yet."""
-    return Layer(database_url, redis_url, name, measured=measured)
+    return Layer(database_url, redis_url, name)
 
 
 def _declare(mode: str) -> None:
@@ -109,7 +100,7 @@ def _declare(mode: str) -> None:
     from imaging.sandbox import Sandbox
     from observability.presence import Presence
 
-    mine = layer(*urls, name=f"bench:{os.getpid()}", measured=mode != "unmeasured")
+    mine = layer(*urls, name=f"bench:{os.getpid()}")
 
     def noop(task_id: str) -> None:
         with mine.work.claimed(NOOP.name, task_id) as claim:

@@ -72,9 +72,7 @@ def _claim_all(urls: tuple[str, str], ids: list[UUID], name: str) -> list[tuple[
 def claims(bench: Bench, count: int) -> dict[str, float]:
     """16 processes claim `count` tasks, each of which two of them try for."""
     bench.clear()
-    bench.submit(count)
-    with bench.database.transaction() as tx:
-        ids = list(tx.execute("UPDATE tasks SET state = 'queued', queued_at = now() RETURNING id").scalars())
+    ids = bench.queue(count)
     begun_s = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(_CLAIMERS) as pool:
         jobs = [
@@ -161,7 +159,7 @@ def main() -> None:
                 "relay": lambda: relay_round(bench),
                 "statements": lambda: round_trips(bench),
                 "no-ops": lambda: no_ops(bench, arguments.tasks),
-                "metrics": lambda: cost_of_metrics(bench, arguments.tasks // 4),
+                "metrics": lambda: cost_of_metrics(bench),
                 "figures": lambda: cost_of_a_scrape(bench),
                 "recovery": lambda: recovery(bench),
                 "claims": lambda: claims(bench, arguments.claims),

@@ -13,12 +13,13 @@ def _photos() -> list[Panel]:
         lines(
             Text(
                 "Photos in and out",
-                "Uploads that were accepted, and photos that became ready, a second.",
-                "both lines together; ready below uploads is a growing backlog, or bad photos.",
+                "Uploads that were accepted, photos that became ready, and those that failed, a second.",
+                "uploads and ready together, and no failure by the service's fault.",
                 "suffix:photos/s",
             ),
             Query(f"{rate('safelight_http_requests_total', where=uploads)} or vector(0)", "uploads"),
             Query(rate(f"{READY}_count"), "ready"),
+            Query(rate("safelight_photos_failed_total", "fault"), "failed ({{fault}})"),
         ),
         lines(
             Text(

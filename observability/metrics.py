@@ -13,6 +13,7 @@ from observability import logs
 
 OUTCOMES = ("completed", "retried", "failed", "snoozed")
 RECOVERIES = ("lease-expired", "message-lost")
+FAULTS = ("upload", "service")
 SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 # Most answers and operations are far shorter than any task.
 SHORT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -111,6 +112,14 @@ class PhotoMetrics:
             buckets=SECONDS,
             registry=registry,
         )
+        self._failed = Counter(
+            f"{_PREFIX}photos_failed_total",
+            "Photos that failed, by whose fault it was: that of the upload, or the service's",
+            ("fault",),
+            registry=registry,
+        )
+        for fault in FAULTS:
+            self._failed.labels(fault)
         self._bytes = Counter(f"{_PREFIX}upload_bytes_total", "Bytes of stored originals", registry=registry)
         self._pixels = Counter(
             f"{_PREFIX}preview_pixels_total", "Pixels of originals that were previewed", registry=registry
@@ -119,6 +128,10 @@ class PhotoMetrics:
     def ready(self, seconds: float) -> None:
         """A photo became ready, `seconds` after its first byte."""
         self._ready.observe(seconds, _exemplar())
+
+    def failed(self, fault: str) -> None:
+        """A photo failed, by the fault of one of `FAULTS`."""
+        self._failed.labels(fault).inc()
 
     def uploaded(self, size_bytes: int) -> None:
         """An original was stored and its photo committed."""

@@ -19,3 +19,5 @@ ERROR_TYPES = (
     "object-missing",
     *sorted(error.code for error in ImagingError.__subclasses__()),
 )
+# Those that are the upload's own fault: no other attempt, and no other service, would do better.
+OF_UPLOADS = frozenset(error.code for error in ImagingError.__subclasses__() if not error.transient)

@@ -7,7 +7,7 @@ from uuid import UUID
 from db.session import Transaction
 from db.tables import LIVE_STATES
 from observability.metrics import PhotoMetrics
-from photos.kinds import REQUIRED
+from photos.kinds import OF_UPLOADS, REQUIRED
 from tasks.views import newest
 
 _LOCK = "SELECT FROM photos WHERE id = :id FOR UPDATE"
@@ -43,7 +43,8 @@ class PhotoStates:
 
     def settle(self, tx: Transaction, subject: UUID) -> None:
         """Set `photos.state` right; the photo must be locked."""
-        states = {task.kind: task.state for task in newest(tx, [subject])}
+        tasks = {task.kind: task for task in newest(tx, [subject])}
+        states = {kind: task.state for kind, task in tasks.items()}
         made = tx.execute(_MADE, {"id": subject}).one_or_none()
         if made is None:
             return  # deleted
@@ -53,6 +54,9 @@ class PhotoStates:
         changed = tx.execute(_SET_STATE, {"id": subject, "state": state}).one_or_none()
         if changed is not None and changed.first:  # a photo that is processed anew was no long wait
             tx.after_commit(lambda: self._metrics.ready(changed.taken_s))
+        if changed is not None and state == "failed":
+            errors = {task.error.type for task in tasks.values() if task.state == "failed" and task.error}
+            tx.after_commit(lambda: self._metrics.failed("upload" if errors <= OF_UPLOADS else "service"))
 
 
 def state_from(task_states: list[str]) -> str:

@@ -61,7 +61,7 @@ def unit_tests() -> list[dict[str, Any]]:
         check
         for path in UNIT_TESTS
         for test in yaml.safe_load(path.read_text())["tests"]
-        for check in test["alert_rule_test"]
+        for check in test.get("alert_rule_test", [])
     ]
 
 

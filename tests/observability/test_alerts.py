@@ -12,9 +12,8 @@ import pytest
 import yaml
 
 from app import create_app
-from imaging.errors import ImagingError
 from observability.metrics import SECONDS
-from photos.kinds import ERROR_TYPES
+from photos.kinds import ERROR_TYPES, OF_UPLOADS
 from tests.fixtures import quick_settings
 from tests.observability import rules
 from tests.test_docs import exported
@@ -140,5 +139,4 @@ def test_errors_of_the_upload_itself_are_those_that_no_attempt_can_mend() -> Non
     (listed,) = re.findall(
         'error_type=~"(.*?)"', rules.recorded("safelight:dead_letters_of_uploads:growth15m")
     )
-    hopeless = {error.code for error in ImagingError.__subclasses__() if not error.transient}
-    assert set(listed.split("|")) == hopeless < set(ERROR_TYPES)
+    assert set(listed.split("|")) == OF_UPLOADS < set(ERROR_TYPES)

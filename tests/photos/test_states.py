@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from db.session import Database
-from observability.metrics import PhotoMetrics
+from observability.metrics import FAULTS, PhotoMetrics
 from photos.intake import Intake
 from photos.states import PhotoStates, state_from
 from tasks.dead_letters import DeadLetters
@@ -121,6 +121,23 @@ def test_a_photo_that_is_processed_anew_was_no_long_wait(
         states.settle(tx, photo_id)
     assert state_of(database, photo_id) == "ready"
     assert registry.get_sample_value("safelight_photo_ready_seconds_count") == 0
+
+
+@pytest.mark.parametrize(("error_type", "fault"), [("corrupt-image", "upload"), ("worker-lost", "service")])
+def test_a_photo_that_failed_is_counted_by_whose_fault_it_was(
+    database: Database, hand: Hand, photo_id: UUID, error_type: str, fault: str
+) -> None:
+    registry = CollectorRegistry()
+    states = PhotoStates(PhotoMetrics(registry))
+    hand.previews(photo_id)
+    hand.fail(photo_id, "exif", error_type=error_type, detail="broken")
+    with database.transaction() as tx:
+        tx.execute("UPDATE photos SET state = 'processing'")
+    for _ in range(2):
+        with database.transaction() as tx:
+            states.settle(tx, photo_id)
+    counted = {of: registry.get_sample_value("safelight_photos_failed_total", {"fault": of}) for of in FAULTS}
+    assert counted == {of: float(of == fault) for of in FAULTS}
 
 
 def test_settling_a_photo_that_is_gone_does_nothing(database: Database, hand: Hand) -> None:
