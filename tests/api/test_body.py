@@ -54,7 +54,7 @@ def test_a_client_that_stalls_is_let_go(pair: Pair, monkeypatch: pytest.MonkeyPa
     ours, theirs = pair
     theirs.sendall(b"x" * 10)
     with Flask("test").app_context(), pytest.raises(Problem) as caught:
-        list(Body(request(ours, 20), max_bytes=100).chunks(20))
+        list(Body(request(ours, 20), max_bytes=100).chunks())
     assert (caught.value.status, caught.value.code) == (408, "upload-stalled")
     assert ours.gettimeout() is None
 
@@ -71,7 +71,7 @@ def test_a_slow_client_is_waited_for(pair: Pair, monkeypatch: pytest.MonkeyPatch
     sender = threading.Thread(target=send)
     sender.start()
     with Flask("test").app_context():
-        body = b"".join(Body(request(ours, 20), max_bytes=100).chunks(7))
+        body = b"".join(Body(request(ours, 20), max_bytes=100).chunks())
     sender.join()
     assert body == b"x" * 20
 
@@ -106,7 +106,7 @@ def test_a_client_whose_body_was_read_keeps_its_connection(pair: Pair) -> None:
     with Flask("test").app_context():
         asked = request(ours, 100_000)
         theirs.sendall(b"x" * 100_000)
-        list(Body(asked, max_bytes=1_000_000).chunks(50_000))
+        list(Body(asked, max_bytes=1_000_000).chunks())
         linger(asked, response)
     response.close()
     theirs.setblocking(False)

@@ -105,7 +105,6 @@ def test_a_form_without_just_one_file_is_refused_and_nothing_kept(
         (jpeg(), "multipart/form-data"),
         (jpeg(), "multipart/form-data; boundary=b"),
         (b"--b\r\n\r\nno head\r\n--b--\r\n", "multipart/form-data; boundary=b"),
-        (b"--b\r\nContent-Disposition: \xff\xfe\r\n\r\nx\r\n--b--\r\n", "multipart/form-data; boundary=b"),
         (multipart(FILE)[0][:-30], multipart(FILE)[1]),
         (multipart(FILE)[0], "multipart/form-data; boundary=\xe4"),
         (b"x" * 300_000, "multipart/form-data; boundary=b"),
