@@ -66,7 +66,7 @@ class Reservation:
                 continue  # it was given up between the two statements
             if found.photo_id is None:
                 raise KeyInUse("the first request with this Idempotency-Key isn't answered yet")
-            self.earlier, self._sha256 = Accepted(found.photo_id, created=found.created), found.sha256
+            self.earlier, self._sha256 = Accepted(found.photo_id, created=found.created), bytes(found.sha256)
             return
 
     def answered(self, sha256: bytes) -> Accepted | None:

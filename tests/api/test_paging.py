@@ -22,12 +22,6 @@ Auth = Callable[..., dict[str, str]]
 
 
 @pytest.fixture
-def key(auth: Auth) -> dict[str, str]:
-    """Headers of Anna's key."""
-    return auth("anna")
-
-
-@pytest.fixture
 def ids(client: Client, key: dict[str, str]) -> list[str]:
     """Seven photos' ids, newest first."""
     made = [client.post("/v1/photos", data=jpeg(8, 8, seed=n), headers=key).json["id"] for n in range(7)]
