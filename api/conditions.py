@@ -18,7 +18,7 @@ def unmodified(request: Request, etag: str) -> Response | None:
     Raises:
         Problem: 412, `If-Match` names another file.
     """
-    if "If-Match" in request.headers and not request.if_match.is_strong(etag):
+    if "If-Match" in request.headers and etag not in request.if_match:
         raise Problem(412, "precondition-failed", "the file isn't the one that If-Match names")
     if "If-None-Match" in request.headers and request.if_none_match.contains_weak(etag):
         return Response(status=304)

@@ -35,6 +35,14 @@ def test_what_was_streamed_in_is_streamed_out(store: Store) -> None:
     assert max(map(len, chunks)) <= 2 * 1024 * 1024
 
 
+@pytest.mark.parametrize(
+    "part", [(0, 1), (0, 3_000_000), (5, 2_000_000), (2_999_999, 3_000_000), (2_500_000, 9_000_000)]
+)
+def test_a_part_is_streamed_out_alone(store: Store, part: tuple[int, int]) -> None:
+    store.put("a/b", DATA)
+    assert b"".join(store.chunks("a/b", part)) == DATA[slice(*part)]
+
+
 def test_an_object_is_not_there_before_its_writer_is_closed(store: Store) -> None:
     writer = store.writer("a/b")
     writer.write(DATA)
