@@ -14,7 +14,7 @@ from api import batch
 from api.attachment import attachment
 from api.auth import current_key, requires
 from api.conditions import byte_range, unmodified
-from api.digests import digest_field
+from api.digests import FIELDS, digest_field
 from api.errors import ProblemSchema
 from api.idempotency import reserved
 from api.paging import cursor_of, position_of
@@ -33,6 +33,26 @@ blueprint = Blueprint(
 )
 
 _FOREVER = "private, immutable, max-age=31536000"
+_PROBLEM = {"schema": ProblemSchema, "content_type": "application/problem+json"}
+_DIGESTS = [
+    {
+        "in": "header",
+        "name": name,
+        "schema": {"type": "string"},
+        "description": "of the body (RFC 9530): sha-256 and sha-512 are checked, others passed over",
+    }
+    for name in FIELDS
+]
+_KEY = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
+    "description": "the same key and file within 24 h: the same answer, and nothing else is done",
+}
+_RANGES = [
+    {"in": "header", "name": "Range", "schema": {"type": "string"}, "description": "one range of bytes"},
+    {"in": "header", "name": "If-Range", "schema": {"type": "string"}, "description": "a strong ETag"},
+]
 
 
 @blueprint.route("")
@@ -40,8 +60,11 @@ class Photos(MethodView):
     """The owner's photos."""
 
     @requires("photos:write")
+    @blueprint.doc(parameters=[_KEY, *_DIGESTS])
     @blueprint.response(202, PhotoSchema, description="Taken in; previews and metadata follow")
     @blueprint.alt_response(200, schema=PhotoSchema, description="The owner has this file already")
+    @blueprint.alt_response(408, **_PROBLEM, description="The body stalls, or comes too slowly")
+    @blueprint.alt_response(409, **_PROBLEM, description="The first request with this key is under way")
     def post(self) -> tuple[PhotoView, int, dict[str, str]]:
         """Take in one photo: the multipart field `file`, or the raw bytes as the body.
 
@@ -99,6 +122,7 @@ class Batch(MethodView):
 
     @requires("photos:write")
     @blueprint.response(207, BatchSchema, description="A result for each file, in order")
+    @blueprint.alt_response(408, **_PROBLEM, description="The body stalls, or comes too slowly")
     def post(self) -> dict[str, Any]:
         """Take in every multipart field `file`, 100 at most; each is kept as soon as it has come.
 
@@ -176,11 +200,12 @@ class Original(MethodView):
     """The file as it was uploaded."""
 
     @requires("originals:read")
+    @blueprint.doc(parameters=_RANGES)
     @blueprint.response(200, content_type="application/octet-stream")
     @blueprint.alt_response(206, content_type="application/octet-stream", description="The range asked for")
     @blueprint.alt_response(304, description="The client has it already")
-    @blueprint.alt_response(412, schema=ProblemSchema, description="`If-Match` names another file")
-    @blueprint.alt_response(416, schema=ProblemSchema, description="The range has nothing of the file")
+    @blueprint.alt_response(412, **_PROBLEM, description="`If-Match` names another file")
+    @blueprint.alt_response(416, **_PROBLEM, description="The range has nothing of the file")
     def get(self, photo_id: UUID) -> Response:
         """The original's bytes, always as an attachment; one range of them if asked for, several are not."""
         photo = rooms().views.get(photo_id, owner=current_key().owner)

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from flask import Flask, Request, Response
@@ -57,6 +58,29 @@ def test_a_client_that_stalls_is_let_go(pair: Pair, monkeypatch: pytest.MonkeyPa
         list(Body(request(ours, 20), max_bytes=100).chunks())
     assert (caught.value.status, caught.value.code) == (408, "upload-stalled")
     assert ours.gettimeout() is None
+
+
+def test_a_client_that_trickles_is_let_go_though_it_never_stalls(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.body.PIECE_S", 0.2)
+    ours, theirs = pair
+    over = threading.Event()
+
+    def trickle() -> None:
+        with suppress(BrokenPipeError):
+            while not over.wait(0.02):
+                theirs.send(b"x")
+
+    sender = threading.Thread(target=trickle)
+    sender.start()
+    with Flask("test").app_context(), pytest.raises(Problem) as caught:
+        list(Body(request(ours, 1_000_000), max_bytes=1_000_000).chunks())
+    over.set()
+    sender.join()
+    assert (caught.value.status, caught.value.code) == (408, "upload-too-slow")
+    ours.sendall(b"HTTP/1.1 408\r\n")  # there is room for an answer
+    assert theirs.recv(12) == b"HTTP/1.1 408"
 
 
 def test_a_slow_client_is_waited_for(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,6 +185,30 @@ class TestLimit:
         assert stored_files() == []
 
 
+class TestBacklog:
+    """So many tasks may wait, and no more."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        """The usual settings with a tiny backlog."""
+        return replace(settings, backlog_limit=2)
+
+    @pytest.mark.parametrize("path", ["/v1/photos", "/v1/photos/batch"])
+    def test_above_it_uploads_are_refused_before_their_body_is_read(
+        self, client: Client, auth: Auth, stored_files: Files, path: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("tasks.backlog._FRESH_S", 0.0)
+        key = auth("anna")
+        assert client.post("/v1/photos", data=jpeg(), headers=key).status == 202
+        files = stored_files()
+        unread = io.BytesIO(jpeg(seed=1))
+        answer = client.post(path, input_stream=unread, headers={**key, "Content-Length": "9999"})
+        assert (answer.status, answer.json["code"]) == (503, "temporary-reduced-capacity")
+        assert 1 <= int(answer.headers["Retry-After"]) <= 3600
+        assert unread.tell() == 0
+        assert stored_files() == files
+
+
 class _Endless(io.RawIOBase):
     """A JPEG that never ends."""
 

@@ -1,7 +1,8 @@
-"""Many clients at once, and what they met: for tests of load on a real stack."""
+"""Many clients at once, what they met, and what the stack has in use meanwhile."""
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -49,3 +50,24 @@ def resident_bytes(stack: Stack) -> int:
     """What the API's processes have in memory now."""
     pages = (int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in stack.pids("api"))
     return sum(pages) * 4096
+
+
+def peak_bytes(stack: Stack) -> int:
+    """The most memory that the API's processes have ever had together."""
+    status = [Path(f"/proc/{pid}/status").read_text() for pid in stack.pids("api")]
+    return sum(int(re.findall(r"VmHWM:\s+(\d+) kB", text)[0]) * 1024 for text in status)
+
+
+def files(stack: Stack) -> set[str]:
+    """Every file in the stack's store."""
+    folder = Path(stack.settings.storage_url.removeprefix("file://"))
+    return {str(path) for path in folder.rglob("*") if path.is_file()}
+
+
+def connections_in_use(stack: Stack) -> int:
+    """How many of the API's connections to the database are in the middle of something."""
+    [row] = stack.query(
+        "SELECT count(*) AS n FROM pg_stat_activity WHERE application_name = 'safelight-api'"
+        " AND datname = current_database() AND state <> 'idle'"
+    )
+    return int(row.n)
