@@ -13,6 +13,15 @@ from api.errors import Problem
 # An upload has no content coding, so the two fields say the same of it.
 FIELDS = ("Content-Digest", "Repr-Digest")
 _ALGORITHMS = {"sha-256": "sha256", "sha-512": "sha512"}
+PARAMETERS = [
+    {
+        "in": "header",
+        "name": name,
+        "schema": {"type": "string"},
+        "description": "of the body (RFC 9530): sha-256 and sha-512 are checked, others passed over",
+    }
+    for name in FIELDS
+]
 
 
 class Digests:

@@ -16,6 +16,12 @@ from photos.intake import Intake
 
 FIELD = "Idempotency-Key"
 _MAX_CHARS = 255
+PARAMETER = {
+    "in": "header",
+    "name": FIELD,
+    "schema": {"type": "string", "minLength": 1, "maxLength": _MAX_CHARS},
+    "description": "the same key and file within 24 h: the same answer, and nothing else is done",
+}
 _KEY = re.compile(rf"[ -~]{{1,{_MAX_CHARS}}}")
 
 

@@ -8,17 +8,11 @@ from uuid import UUID
 from flask import Response, request, url_for
 from flask.views import MethodView
 from flask_smorest import Blueprint
-from werkzeug.datastructures import ContentRange
 
-from api import batch
-from api.attachment import attachment
+from api import batch, digests, idempotency
 from api.auth import current_key, requires
-from api.conditions import byte_range, unmodified
-from api.digests import FIELDS, digest_field
-from api.errors import ProblemSchema
-from api.idempotency import reserved
+from api.errors import PROBLEM
 from api.paging import cursor_of, position_of
-from api.patience import connection_of, patiently
 from api.rooms import rooms
 from api.schemas import BatchSchema, ExifSchema, ListArguments, PhotoSchema, PhotosSchema, version_of
 from api.tracing import log_more
@@ -33,26 +27,6 @@ blueprint = Blueprint(
 )
 
 _FOREVER = "private, immutable, max-age=31536000"
-_PROBLEM = {"schema": ProblemSchema, "content_type": "application/problem+json"}
-_DIGESTS = [
-    {
-        "in": "header",
-        "name": name,
-        "schema": {"type": "string"},
-        "description": "of the body (RFC 9530): sha-256 and sha-512 are checked, others passed over",
-    }
-    for name in FIELDS
-]
-_KEY = {
-    "in": "header",
-    "name": "Idempotency-Key",
-    "schema": {"type": "string", "minLength": 1, "maxLength": 255},
-    "description": "the same key and file within 24 h: the same answer, and nothing else is done",
-}
-_RANGES = [
-    {"in": "header", "name": "Range", "schema": {"type": "string"}, "description": "one range of bytes"},
-    {"in": "header", "name": "If-Range", "schema": {"type": "string"}, "description": "a strong ETag"},
-]
 
 
 @blueprint.route("")
@@ -60,11 +34,11 @@ class Photos(MethodView):
     """The owner's photos."""
 
     @requires("photos:write")
-    @blueprint.doc(parameters=[_KEY, *_DIGESTS])
+    @blueprint.doc(parameters=[idempotency.PARAMETER, *digests.PARAMETERS])
     @blueprint.response(202, PhotoSchema, description="Taken in; previews and metadata follow")
     @blueprint.alt_response(200, schema=PhotoSchema, description="The owner has this file already")
-    @blueprint.alt_response(408, **_PROBLEM, description="The body stalls, or comes too slowly")
-    @blueprint.alt_response(409, **_PROBLEM, description="The first request with this key is under way")
+    @blueprint.alt_response(408, **PROBLEM, description="The body stalls, or comes too slowly")
+    @blueprint.alt_response(409, **PROBLEM, description="The first request with this key is under way")
     def post(self) -> tuple[PhotoView, int, dict[str, str]]:
         """Take in one photo: the multipart field `file`, or the raw bytes as the body.
 
@@ -74,7 +48,7 @@ class Photos(MethodView):
         owner, intake = current_key().owner, rooms().intake
         rooms().backlog.check()
         with (
-            reserved(request, intake, owner=owner) as reservation,
+            idempotency.reserved(request, intake, owner=owner) as reservation,
             received(
                 request,
                 intake,
@@ -122,7 +96,7 @@ class Batch(MethodView):
 
     @requires("photos:write")
     @blueprint.response(207, BatchSchema, description="A result for each file, in order")
-    @blueprint.alt_response(408, **_PROBLEM, description="The body stalls, or comes too slowly")
+    @blueprint.alt_response(408, **PROBLEM, description="The body stalls, or comes too slowly")
     def post(self) -> dict[str, Any]:
         """Take in every multipart field `file`, 100 at most; each is kept as soon as it has come.
 
@@ -193,40 +167,3 @@ class Exif(MethodView):
         """Normalised fields and all raw tags."""
         normalised, raw = rooms().views.exif(photo_id, owner=current_key().owner)
         return {"fields_": normalised, "raw": raw}
-
-
-@blueprint.route("/<uuid:photo_id>/original")
-class Original(MethodView):
-    """The file as it was uploaded."""
-
-    @requires("originals:read")
-    @blueprint.doc(parameters=_RANGES)
-    @blueprint.response(200, content_type="application/octet-stream")
-    @blueprint.alt_response(206, content_type="application/octet-stream", description="The range asked for")
-    @blueprint.alt_response(304, description="The client has it already")
-    @blueprint.alt_response(412, **_PROBLEM, description="`If-Match` names another file")
-    @blueprint.alt_response(416, **_PROBLEM, description="The range has nothing of the file")
-    def get(self, photo_id: UUID) -> Response:
-        """The original's bytes, always as an attachment; one range of them if asked for, several are not."""
-        photo = rooms().views.get(photo_id, owner=current_key().owner)
-        response = unmodified(request, photo.sha256) or _original(photo)
-        response.set_etag(photo.sha256)
-        response.headers["Cache-Control"] = "private, no-cache"
-        return response
-
-
-def _original(photo: PhotoView) -> Response:
-    part = byte_range(request, photo.sha256, photo.size_bytes)
-    first, end = part or (0, photo.size_bytes)
-    chunks = rooms().views.original(photo.id, part) if request.method == "GET" else ()
-    response = Response(
-        patiently(connection_of(request), chunks), 206 if part else 200, content_type=photo.media_type
-    )
-    response.content_length = end - first
-    response.accept_ranges = "bytes"
-    if part:
-        response.content_range = ContentRange("bytes", first, end, photo.size_bytes)
-    response.headers["Repr-Digest"] = digest_field("sha-256", bytes.fromhex(photo.sha256))
-    response.headers["Content-Disposition"] = attachment(photo.filename or str(photo.id))
-    response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
-    return response

@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
-from api import errors, health, photos, tracing
+from api import errors, health, originals, photos, tracing
 from api.body import linger
 from api.rooms import Rooms
 from api.tracing import log_more
@@ -44,6 +44,7 @@ def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
     api.register_blueprint(photos.blueprint)
+    api.register_blueprint(originals.blueprint)
     app.register_blueprint(health.blueprint)
     for method, route, documented in _operations(app, api.spec.to_dict()["paths"]):
         metrics.expect(method, route, documented | set(errors.STATUSES))
