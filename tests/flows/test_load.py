@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import select
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -9,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from embedded import processes
 from tests.flows.load import by_clients, connections_in_use, percentile, resident_bytes
 from tests.http import Answer
 from tests.pictures import jpeg, large_jpeg
@@ -82,5 +84,16 @@ def test_with_50_slow_clients_other_uploads_go_on_and_they_are_let_go(
     assert {answer.status for answer, _ in done} == {202}
     assert percentile(times_s, 0.95) < 10
     assert in_use == 0
+    persistent = trickling.pop()
+    assert processes.settles(lambda: is_answered_after_one_more_byte(persistent), timeout_s=90)
+    assert b'"upload-too-slow"' in persistent.recv(65536)
     for connection in trickling:
-        assert b" 408 " in connection.recv(65536).partition(b"\r\n")[0]
+        assert b'"upload-stalled"' in connection.recv(65536)
+
+
+def is_answered_after_one_more_byte(connection: socket.socket) -> bool:
+    """Whether there is an answer; if not, a byte is sent."""
+    readable, _, _ = select.select([connection], [], [], 1)
+    if not readable:
+        connection.sendall(b"x")
+    return bool(readable)
