@@ -54,3 +54,16 @@ def _in_range(request: Request, etag: str) -> bool:
     """Whether `If-Range`, if there is one, names this file; a weak tag or a date never does."""
     value = request.headers.get("If-Range")
     return value is None or unquote_etag(value.strip()) == (etag, False)
+
+
+def tag(request: Request, response: Response) -> None:
+    """Give JSON that was asked for an ETag, and make it a 304 if the client has it already."""
+    if request.method not in ("GET", "HEAD") or response.status_code != 200 or not response.is_json:
+        return
+    response.add_etag()
+    response.headers.setdefault("Cache-Control", "private, no-cache")
+    if "If-None-Match" in request.headers and request.if_none_match.contains_weak(
+        response.get_etag()[0] or ""
+    ):
+        response.status_code = 304
+        response.set_data(b"")

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from api import errors, health, originals, photos, tracing
 from api.body import linger
+from api.conditions import tag
 from api.rooms import Rooms
 from api.tracing import log_more
 from observability.metrics import HttpMetrics
@@ -78,6 +79,8 @@ def _measure(app: Flask, metrics: HttpMetrics) -> None:
     def answer(response: Response) -> Response:
         if response.status_code >= 400:
             linger(request, response)
+        if request.path.startswith("/v1/"):
+            tag(request, response)
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["X-Request-ID"] = g.request_id
         response.headers["X-Trace-ID"] = g.trace_id
