@@ -24,12 +24,13 @@ from observability.pipeline import SCRAPE_LIMIT_S, PipelineCollector
 from observability.presence import Presence, processes, targets
 from photos.deletion import Deletion
 from photos.intake import Intake
-from photos.kinds import ERROR_TYPES, KINDS
+from photos.kinds import ERROR_TYPES, KINDS, REQUIRED
 from photos.states import PhotoStates
 from photos.story import Stories
 from photos.upkeep import Upkeep
 from photos.views import Views
 from storage.store import OPERATIONS, Store
+from tasks.backlog import Backlog
 from tasks.courier import Courier, connect, make_broker
 from tasks.dead_letters import DeadLetters
 from tasks.figures import DEPTH_STATES, Figures, figures
@@ -60,7 +61,9 @@ def create_app(settings: Settings | None = None) -> Flask:
         Views(database, store),
         Deletion(database, store),
         _checks(database, client, store),
+        Backlog(database, [kind.name for kind in REQUIRED], limit=settings.backlog_limit),
         settings.max_upload_bytes,
+        settings.max_batch_bytes,
     )
     app = api.service.build(rooms, registry)
     monitoring = api.monitoring.build(_pipeline(settings, client, store), lambda: targets(client))

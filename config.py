@@ -33,6 +33,8 @@ class Settings:
     api_processes: int = 2
     api_threads: int = 32
     max_upload_bytes: int = 256 * MIB
+    max_batch_bytes: int = 1024 * MIB
+    backlog_limit: int = 100_000
     max_pixels: int = 250_000_000
     window: int = 2_000
     lease_s: float = 20.0

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 from flask import Request, Response, g
 
+from api.digests import Digests
 from api.errors import Problem
+from api.patience import PIECE_BYTES, PIECE_S, Limit, connection_of, watch
 from photos.errors import UploadTooLarge
 
 # Nobody is waited for who has sent nothing for so long.
@@ -21,58 +23,77 @@ _SMALL_BYTES = 64 * 1024
 
 
 class Body:
-    """Reads the body of the current request, once.
+    """Reads the body of the current request, once, and checks it by the digests that the request states.
 
     Werkzeug can't tell a body's end from its client's under a server that terminates bodies itself, as
     gunicorn does: half a file would pass for a whole one. So the bytes are counted here.
 
+    Args:
+        each: called for each piece that has come.
+
     Raises:
         UploadTooLarge: it says that it is larger than `max_bytes`.
+        Problem: its digests are malformed.
     """
 
-    def __init__(self, request: Request, *, max_bytes: int) -> None:
+    def __init__(self, request: Request, *, max_bytes: int, each: Callable[[], None] = lambda: None) -> None:
         self._stream = request.environ["wsgi.input"]
-        self._socket: socket.socket | None = request.environ.get("gunicorn.socket")
+        self._socket = connection_of(request)
         self._length = request.content_length  # None if it comes in chunks
         self._max_bytes = max_bytes
+        self._each = each
+        self._digests = Digests(request.headers)
         if self._length is not None:
             self._check(self._length)
 
-    def chunks(self, size_bytes: int) -> Iterator[bytes]:
-        """The body, in pieces of at most `size_bytes`.
+    def chunks(self) -> Iterator[bytes]:
+        """The body, in pieces of at most `PIECE_BYTES`.
 
         Raises:
-            Problem: it ends before its length, it stalls, or its framing is malformed.
+            Problem: it ends before its length, it stalls or trickles, its framing is malformed, or it isn't
+                what its digests say.
             UploadTooLarge
         """
         taken = 0
         while chunk := self._read(
-            size_bytes if self._length is None else min(size_bytes, self._length - taken)
+            PIECE_BYTES if self._length is None else min(PIECE_BYTES, self._length - taken)
         ):
             g.body_bytes = taken = taken + len(chunk)
             self._check(taken)
+            self._digests.update(chunk)
+            self._each()
             yield chunk
         if self._length is not None and taken < self._length:
             raise Problem(400, "incomplete-body", f"{self._length:,} bytes were announced, {taken:,} came")
         g.body_ended = True
+        self._digests.check()
 
     def _read(self, size_bytes: int) -> bytes:
-        if self._socket is not None:
-            self._socket.settimeout(_STALL_S)
-        try:
-            data: bytes = self._stream.read(size_bytes)
-        except TimeoutError as error:
-            raise Problem(408, "upload-stalled", f"nothing came for {_STALL_S:.0f} s") from error
-        except Exception as error:  # the server's own errors, of no common kind
-            raise Problem(400, "malformed-body", f"the body can't be read: {error}") from error
-        finally:
+        with watch.limit(self._socket, within_s=PIECE_S, how=socket.SHUT_RD) as limit:
             if self._socket is not None:
-                self._socket.settimeout(None)
+                self._socket.settimeout(_STALL_S)
+            try:
+                data: bytes = self._stream.read(size_bytes)
+            except TimeoutError as error:
+                raise Problem(408, "upload-stalled", f"nothing came for {_STALL_S:.0f} s") from error
+            except Exception as error:  # the server's own errors, of no common kind
+                _refuse_if_over(limit)
+                raise Problem(400, "malformed-body", f"the body can't be read: {error}") from error
+            finally:
+                if self._socket is not None:
+                    self._socket.settimeout(None)
+        _refuse_if_over(limit)
         return data
 
     def _check(self, size_bytes: int) -> None:
         if size_bytes > self._max_bytes:
             raise UploadTooLarge(f"the body is larger than {self._max_bytes:,} bytes")
+
+
+def _refuse_if_over(limit: Limit | None) -> None:
+    if limit is not None and limit.over:
+        rate = f"{PIECE_BYTES // 1024} KiB in {PIECE_S:.0f} s"
+        raise Problem(408, "upload-too-slow", f"the body comes too slowly: less than {rate}")
 
 
 def linger(request: Request, response: Response) -> None:
@@ -81,7 +102,7 @@ def linger(request: Request, response: Response) -> None:
     Closing a connection with bytes unread resets it, and many clients lose the answer then, because they
     send all before they read (RFC 9112, 9.6).
     """
-    connection = request.environ.get("gunicorn.socket")
+    connection = connection_of(request)
     length = request.content_length or 0
     unread = (length > _SMALL_BYTES or "HTTP_TRANSFER_ENCODING" in request.environ) and "body_ended" not in g
     if connection is not None and unread:

@@ -17,6 +17,7 @@ from db.session import DatabaseAway
 from imaging.errors import ImagingError
 from photos import errors as photo_errors
 from storage.store import ObjectMissing, StoreAway
+from tasks.errors import BacklogFull
 
 logger = logging.getLogger(__name__)
 
@@ -50,10 +51,15 @@ class ProblemSchema(ma.Schema):
     errors = ma.fields.Dict()
 
 
+# How a problem is documented: `alt_response(409, **PROBLEM)`.
+PROBLEM = {"schema": ProblemSchema, "content_type": "application/problem+json"}
+
 _AWAY = {"Retry-After": str(RETRY_AFTER_S)}
 _STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
     (photo_errors.EmptyUpload, 400, "empty-upload", {}),
     (photo_errors.UploadTooLarge, 413, "upload-too-large", {}),
+    (photo_errors.KeyInUse, 409, "idempotency-key-in-use", {"Retry-After": str(RETRY_AFTER_S)}),
+    (photo_errors.KeyReused, 422, "idempotency-key-reused", {}),
     (photo_errors.PhotoNotFound, 404, "photo-not-found", {}),
     (photo_errors.NotToBeHad, 404, "not-to-be-had", {}),
     (DatabaseAway, 503, "database-away", _AWAY),
@@ -91,6 +97,7 @@ def install(app: Flask) -> None:
     """Register the handlers of all but the framework's own errors."""
     app.register_error_handler(Problem, lambda e: problem(e.status, e.code, str(e), e.headers))
     app.register_error_handler(photo_errors.NotMadeYet, _not_yet)
+    app.register_error_handler(BacklogFull, _full)
     app.register_error_handler(ImagingError, lambda e: problem(415, e.code, str(e)))
     for exception, status, code, headers in _STATUSES:
         app.register_error_handler(exception, _answer(status, code, headers))
@@ -129,6 +136,10 @@ def _not_yet(error: Exception) -> Response:
     """No error at all: what was asked for is on its way."""
     body = json.dumps({"detail": str(error)})
     return Response(body, 202, {"Retry-After": "1"}, content_type="application/json")
+
+
+def _full(error: BacklogFull) -> Response:
+    return problem(503, "temporary-reduced-capacity", str(error), {"Retry-After": str(error.retry_after_s)})
 
 
 def _unexpected(error: Exception) -> Response:

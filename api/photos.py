@@ -9,15 +9,18 @@ from flask import Response, request, url_for
 from flask.views import MethodView
 from flask_smorest import Blueprint
 
-from api.attachment import attachment
+from api import batch, digests, idempotency
 from api.auth import current_key, requires
+from api.errors import PROBLEM
 from api.paging import cursor_of, position_of
 from api.rooms import rooms
-from api.schemas import ExifSchema, ListArguments, PhotoSchema, PhotosSchema, version_of
+from api.schemas import BatchSchema, ExifSchema, ListArguments, PhotoSchema, PhotosSchema, version_of
 from api.tracing import log_more
 from api.upload import received
 from api.waiting import wait_asked, wait_while
+from photos.intake import Upload
 from photos.photo import PhotoView
+from photos.views import Filters
 
 blueprint = Blueprint(
     "photos", __name__, url_prefix="/v1/photos", description="Photos and what is made of them"
@@ -31,17 +34,35 @@ class Photos(MethodView):
     """The owner's photos."""
 
     @requires("photos:write")
+    @blueprint.doc(parameters=[idempotency.PARAMETER, *digests.PARAMETERS])
     @blueprint.response(202, PhotoSchema, description="Taken in; previews and metadata follow")
     @blueprint.alt_response(200, schema=PhotoSchema, description="The owner has this file already")
+    @blueprint.alt_response(408, **PROBLEM, description="The body stalls, or comes too slowly")
+    @blueprint.alt_response(409, **PROBLEM, description="The first request with this key is under way")
     def post(self) -> tuple[PhotoView, int, dict[str, str]]:
-        """Take in one photo: the multipart field `file`, or the raw bytes as the body."""
+        """Take in one photo: the multipart field `file`, or the raw bytes as the body.
+
+        `Content-Digest`, `Repr-Digest` (RFC 9530; in a part's head, of that part) are checked. With an
+        `Idempotency-Key` the same file sent again within 24 h gets the same answer, and changes nothing.
+        """
         owner, intake = current_key().owner, rooms().intake
-        with received(request, intake, max_bytes=rooms().max_upload_bytes) as (upload, filename):
-            accepted = intake.accept(upload, owner=owner, filename=filename)
+        rooms().backlog.check()
+        with (
+            idempotency.reserved(request, intake, owner=owner) as reservation,
+            received(
+                request,
+                intake,
+                max_bytes=rooms().max_upload_bytes,
+                each=reservation.renew if reservation else lambda: None,
+            ) as (upload, filename),
+        ):
+            accepted = intake.accept(upload, owner=owner, filename=filename, reservation=reservation)
         log_more(photo_id=str(accepted.id))
         photo = rooms().views.get(accepted.id, owner=owner)
-        location = url_for("photos.Photo", photo_id=accepted.id)
-        return photo, 202 if accepted.created else 200, {"Location": location}
+        headers = {"Location": url_for("photos.Photo", photo_id=accepted.id)}
+        if reservation is not None and reservation.earlier is not None:
+            headers["Idempotent-Replayed"] = "true"
+        return photo, 202 if accepted.created else 200, headers
 
     @requires("photos:read")
     @blueprint.arguments(ListArguments, location="query")
@@ -51,16 +72,45 @@ class Photos(MethodView):
         page = rooms().views.page(
             owner=current_key().owner,
             limit=arguments["limit"],
-            state=arguments["state"],
+            filters=Filters(
+                state=arguments["state"],
+                sha256=bytes.fromhex(arguments["sha256"] or "") or None,
+                taken_after=arguments["taken_after"],
+                taken_before=arguments["taken_before"],
+            ),
             after=position_of(arguments["cursor"]),
         )
         cursor = cursor_of(page.last)
         headers = {}
         if cursor is not None:
-            given = {name: value for name, value in arguments.items() if value is not None}
+            texts = ListArguments().dump(arguments)
+            given = {name: text for name, text in texts.items() if text is not None}
             link = url_for("photos.Photos", **{**given, "cursor": cursor})
             headers["Link"] = f'<{link}>; rel="next"'
         return {"photos": page.photos, "next_cursor": cursor}, 200, headers
+
+
+@blueprint.route("/batch")
+class Batch(MethodView):
+    """Several photos at once."""
+
+    @requires("photos:write")
+    @blueprint.response(207, BatchSchema, description="A result for each file, in order")
+    @blueprint.alt_response(408, **PROBLEM, description="The body stalls, or comes too slowly")
+    def post(self) -> dict[str, Any]:
+        """Take in every multipart field `file`, 100 at most; each is kept as soon as it has come.
+
+        One that is refused doesn't spoil the others. If the form breaks off, the files before that are kept:
+        send it again, the same bytes are the same photo. So no `Idempotency-Key` is needed, nor looked at.
+        """
+        rooms().backlog.check()
+        owner = current_key().owner
+
+        def accept(upload: Upload, filename: str | None) -> tuple[PhotoView, int]:
+            accepted = rooms().intake.accept(upload, owner=owner, filename=filename)
+            return rooms().views.get(accepted.id, owner=owner), 202 if accepted.created else 200
+
+        return {"results": batch.results(request, rooms().intake, accept, max_bytes=rooms().max_batch_bytes)}
 
 
 @blueprint.route("/<uuid:photo_id>")
@@ -117,21 +167,3 @@ class Exif(MethodView):
         """Normalised fields and all raw tags."""
         normalised, raw = rooms().views.exif(photo_id, owner=current_key().owner)
         return {"fields_": normalised, "raw": raw}
-
-
-@blueprint.route("/<uuid:photo_id>/original")
-class Original(MethodView):
-    """The file as it was uploaded."""
-
-    @requires("originals:read")
-    @blueprint.response(200, content_type="application/octet-stream")
-    def get(self, photo_id: UUID) -> Response:
-        """The original's bytes, always as an attachment."""
-        photo, chunks = rooms().views.original(photo_id, owner=current_key().owner)
-        response = Response(chunks, content_type=photo.media_type)
-        response.content_length = photo.size_bytes
-        response.headers["Content-Disposition"] = attachment(photo.filename or str(photo.id))
-        response.headers["Content-Security-Policy"] = "default-src 'none'; sandbox"
-        response.headers["Cache-Control"] = "private, no-cache"
-        response.set_etag(photo.sha256)
-        return response

@@ -12,6 +12,7 @@ from api.keys import Keys
 from photos.deletion import Deletion
 from photos.intake import Intake
 from photos.views import Views
+from tasks.backlog import Backlog
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,9 @@ class Rooms:
 
     Attributes:
         checks: by name of a dependency, a function that raises if it is away.
+        backlog: whether more photos may come in.
         max_upload_bytes: the largest file that is taken.
+        max_batch_bytes: the largest form of several files.
     """
 
     keys: Keys
@@ -28,7 +31,9 @@ class Rooms:
     views: Views
     deletion: Deletion
     checks: dict[str, Callable[[], None]]
+    backlog: Backlog
     max_upload_bytes: int
+    max_batch_bytes: int
 
 
 def rooms() -> Rooms:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from datetime import datetime
 from typing import Any
 
 import marshmallow as ma
@@ -92,8 +93,45 @@ class ExifSchema(ma.Schema):
     raw = fields.Dict(required=True)
 
 
+class ResultSchema(ma.Schema):
+    """What became of one file of several: a photo, or a problem (RFC 9457)."""
+
+    status = fields.Integer(required=True)
+    filename = fields.String(required=True, allow_none=True)
+    photo = fields.Nested(PhotoSchema, allow_none=True)
+    problem = fields.Dict(allow_none=True)
+
+
+class BatchSchema(ma.Schema):
+    """A result for each file, in the order in which they came."""
+
+    results = fields.List(fields.Nested(ResultSchema), required=True)
+
+
+class LocalTime(fields.NaiveDateTime):
+    """A camera's local time."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> datetime:
+        try:
+            found = datetime.fromisoformat(value)
+        except (TypeError, ValueError) as error:
+            raise ma.ValidationError("Not a date or a time: 2024-02-29 or 2024-02-29T12:00:00.") from error
+        if found.tzinfo is not None:
+            raise ma.ValidationError("A camera's local time has no offset: 2024-02-29T12:00:00.")
+        return found
+
+
 class ListArguments(ma.Schema):
     """The query of a list of photos."""
+
+    taken_after = LocalTime(
+        load_default=None,
+        metadata={"description": "the camera's local time, to the second; itself included"},
+    )
+    taken_before = LocalTime(load_default=None, metadata={"description": "the same, itself not included"})
+    sha256 = fields.String(
+        load_default=None, validate=validate.Regexp(r"[0-9a-fA-F]{64}\Z", error="64 hexadecimal digits.")
+    )
 
     limit = fields.Integer(load_default=50, validate=validate.Range(1, 200))
     cursor = fields.String(load_default=None)

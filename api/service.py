@@ -12,8 +12,9 @@ from typing import Any
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
-from api import documents, errors, health, photos, tracing
+from api import documents, errors, health, originals, photos, tracing
 from api.body import linger
+from api.conditions import tag
 from api.rooms import Rooms
 from api.tracing import log_more
 from observability.metrics import HttpMetrics
@@ -42,6 +43,7 @@ def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
     api.register_blueprint(photos.blueprint)
+    api.register_blueprint(originals.blueprint)
     app.register_blueprint(health.blueprint)
     app.register_blueprint(documents.blueprint)
     spec = app.extensions["safelight.openapi"] = documents.complete(api.spec.to_dict())
@@ -77,6 +79,8 @@ def _measure(app: Flask, metrics: HttpMetrics) -> None:
     def answer(response: Response) -> Response:
         if response.status_code >= 400:
             linger(request, response)
+        if request.path.startswith("/v1/"):
+            tag(request, response)
         response.headers["X-Content-Type-Options"] = "nosniff"
         response.headers["X-Request-ID"] = g.request_id
         response.headers["X-Trace-ID"] = g.trace_id

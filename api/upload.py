@@ -3,39 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from itertools import chain
+from contextlib import contextmanager
 
 from flask import Request
-from werkzeug.exceptions import RequestEntityTooLarge
-from werkzeug.http import parse_options_header
-from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
+from werkzeug.datastructures import Headers
+from werkzeug.sansio.multipart import Data
 
 from api.body import Body
+from api.digests import Digests
 from api.errors import Problem
+from api.multipart import EXTRA_BYTES, FIELD, as_text, events, filename_of
 from photos.intake import Intake, Upload
 
-FIELD = "file"
-_CHUNK_BYTES = 256 * 1024
-_PART_CHUNK_BYTES = 64 * 1024
-# What the decoder may hold: a chunk, what it kept of the one before, and a part's head.
-_DECODER_BYTES = 4 * _PART_CHUNK_BYTES
-# A multipart body is larger than its file by its headers and its other fields.
-_MULTIPART_EXTRA_BYTES = 1024 * 1024
 _MAX_PARTS = 50
 
 Begin = Callable[[], Upload]
 
 
 @contextmanager
-def received(request: Request, intake: Intake, *, max_bytes: int) -> Iterator[tuple[Upload, str | None]]:
+def received(
+    request: Request, intake: Intake, *, max_bytes: int, each: Callable[[], None] = lambda: None
+) -> Iterator[tuple[Upload, str | None]]:
     """Receive the request's one file: (upload, file name). If the block raises, nothing of it is kept.
 
+    Args:
+        each: called for each piece that has come.
+
     Raises:
-        Problem: no file, or several, or a malformed body.
+        Problem: no file, or several, a malformed body, or one that isn't what its digests say.
         UploadTooLarge, StoreAway
         imaging.errors.ImagingError: it is no photo; raised as soon as the first bytes show it.
     """
+    refuse_encoded(request)
     uploads: list[Upload] = []
 
     def begin() -> Upload:
@@ -44,64 +43,55 @@ def received(request: Request, intake: Intake, *, max_bytes: int) -> Iterator[tu
 
     try:
         if request.mimetype == "multipart/form-data":
-            body = Body(request, max_bytes=max_bytes + _MULTIPART_EXTRA_BYTES)
+            body = Body(request, max_bytes=max_bytes + EXTRA_BYTES, each=each)
             yield _multipart(body, request.mimetype_params.get("boundary", ""), begin)
         else:
-            yield _raw(Body(request, max_bytes=max_bytes), begin), _filename(request)
+            yield _raw(Body(request, max_bytes=max_bytes, each=each), begin), _filename(request)
     finally:
         for upload in uploads:
             upload.abort()
 
 
+def refuse_encoded(request: Request) -> None:
+    """Raises Problem if the body is compressed: nothing is ever expanded here."""
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
+        detail = "send the file as it is; photos are compressed already"
+        raise Problem(415, "unsupported-content-encoding", detail, {"Accept-Encoding": "identity"})
+
+
 def _multipart(body: Body, boundary: str, begin: Begin) -> tuple[Upload, str | None]:
     """The part named `file`, whether or not it has a file name; all other parts are passed over."""
-    if not boundary:
-        raise Problem(400, "malformed-multipart", "the multipart body's boundary isn't given")
     upload: Upload | None = None
     filename: str | None = None
+    digests = Digests(Headers())
     into: Upload | None = None
-    for event in _events(body, boundary):
+    for event in events(body, boundary, max_parts=_MAX_PARTS):
         if isinstance(event, Data):
             if into is not None:
                 into.write(event.data)
+                digests.update(event.data)
             continue
         into = None
         if event.name == FIELD:
             if upload is not None:
                 raise Problem(400, "one-file-expected", f"there is more than one part named '{FIELD}'")
+            digests = Digests(event.headers)
             into = upload = begin()
-            filename = event.filename if isinstance(event, File) else None
+            filename = filename_of(event.headers["Content-Disposition"])
     if upload is None:
         raise Problem(400, "one-file-expected", f"send one part named '{FIELD}'; there is none")
+    digests.check()
     return upload, filename
-
-
-def _events(body: Body, boundary: str) -> Iterator[File | Field | Data]:
-    """The form's parts: the head of each, then its data, piece by piece."""
-    try:
-        decoder = MultipartDecoder(boundary.encode("ascii"), _DECODER_BYTES, max_parts=_MAX_PARTS)
-        for chunk in chain(body.chunks(_PART_CHUNK_BYTES), [None]):
-            decoder.receive_data(chunk)
-            while not isinstance(event := decoder.next_event(), NeedData | Epilogue):
-                if isinstance(event, File | Field | Data):
-                    yield event
-    except ValueError as error:
-        raise Problem(400, "malformed-multipart", f"the multipart body is malformed: {error}") from error
-    except RequestEntityTooLarge as error:
-        detail = f"over {_MAX_PARTS} parts, or over {_DECODER_BYTES:,} bytes around them"
-        raise Problem(400, "malformed-multipart", f"the multipart body has {detail}") from error
 
 
 def _raw(body: Body, begin: Begin) -> Upload:
     upload = begin()
-    for chunk in body.chunks(_CHUNK_BYTES):
+    for chunk in body.chunks():
         upload.write(chunk)
     return upload
 
 
 def _filename(request: Request) -> str | None:
     """A raw upload's file name: its Content-Disposition's, in the UTF-8 that clients really send."""
-    value = request.headers.get("Content-Disposition", "")
-    with suppress(UnicodeError):
-        value = value.encode("latin-1").decode()
-    return parse_options_header(value)[1].get("filename")
+    return filename_of(as_text(request.headers.get("Content-Disposition", "").encode("latin-1", "replace")))

@@ -73,6 +73,10 @@ keys = Table(
     Column("revoked_at", _instant),
 )
 
+# The camera's local time, to the second: what follows it in the text is a fraction or an offset. As text: all
+# of one form, so any collation puts them in the order of time.
+TAKEN_AT = text("left(exif ->> 'taken_at', 19)")
+
 photos = Table(
     "photos",
     metadata,
@@ -99,6 +103,29 @@ photos = Table(
     CheckConstraint("(state = 'ready') = (ready_at IS NOT NULL)", name="ready_at"),
     UniqueConstraint("owner", "sha256"),
     Index(None, "owner", "created_at", "id"),
+    Index("ix_photos_taken_at", "owner", TAKEN_AT),
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("owner", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("holder", Uuid, nullable=False, comment="the request that uses it"),
+    Column(
+        "expires_at",
+        _instant,
+        nullable=False,
+        index=True,
+        comment="a lease until there is an answer, then how long it is kept",
+    ),
+    Column("sha256", LargeBinary),
+    Column("photo_id", Uuid, comment="the answer; it outlives the photo"),
+    Column("created", Boolean),
+    PrimaryKeyConstraint("owner", "key"),
+    CheckConstraint(
+        "(photo_id IS NULL) = (sha256 IS NULL) AND (photo_id IS NULL) = (created IS NULL)", name="answered"
+    ),
 )
 
 previews = Table(

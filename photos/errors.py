@@ -23,3 +23,11 @@ class NotMadeYet(PhotoError):
 
 class NotToBeHad(PhotoError):
     """The previews or the metadata couldn't be made; the photo's tasks say why."""
+
+
+class KeyInUse(PhotoError):
+    """Another request with the same idempotency key is under way."""
+
+
+class KeyReused(PhotoError):
+    """The idempotency key was used for another file."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import time
-from dataclasses import dataclass
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from sqlalchemy import CTE, Executable, Row, cast, func, literal, select, update
 from sqlalchemy.dialects.postgresql import JSONB, insert
@@ -18,22 +17,12 @@ from imaging.formats import HEAD_BYTES, sniff
 from observability.metrics import PhotoMetrics
 from photos.errors import EmptyUpload, UploadTooLarge
 from photos.filenames import tidy
+from photos.idempotency import Reservation
 from photos.kinds import REQUIRED
+from photos.photo import Accepted
 from storage.store import Store, StoreAway
 from tasks import states
 from tasks.submit import Submitter
-
-
-@dataclass(frozen=True)
-class Accepted:
-    """The photo that an upload became; `created` is False if its owner had it already.
-
-    `healed`: its original had gone from the store, and these bytes took its place.
-    """
-
-    id: UUID
-    created: bool
-    healed: bool = False
 
 
 class Upload:
@@ -70,8 +59,13 @@ class Upload:
         self._sha256.update(data)
         return self._writer.write(data)
 
-    def finish(self) -> bytes:
-        """All bytes have come: make the object durable. Returns its SHA-256.
+    @property
+    def sha256(self) -> bytes:
+        """Of all that was written."""
+        return self._sha256.digest()
+
+    def finish(self) -> None:
+        """All bytes have come: make the object durable.
 
         Raises:
             EmptyUpload, StoreAway
@@ -82,7 +76,6 @@ class Upload:
         if self.media_type is None:
             self.media_type = sniff(bytes(self._head))
         self._writer.close()
-        return self._sha256.digest()
 
     def abort(self) -> None:
         """Leave nothing of it in the store."""
@@ -115,19 +108,33 @@ class Intake:
         """Begin an upload."""
         return Upload(self._store, max_bytes=self._max_bytes)
 
-    def accept(self, upload: Upload, *, owner: str, filename: str | None) -> Accepted:
+    def reserve(self, key: str, *, owner: str) -> Reservation:
+        """Take hold of an idempotency key, before the body is read.
+
+        Raises:
+            KeyInUse, DatabaseAway
+        """
+        return Reservation(self._database, owner=owner, key=key)
+
+    def accept(
+        self, upload: Upload, *, owner: str, filename: str | None, reservation: Reservation | None = None
+    ) -> Accepted:
         """Make a finished upload a photo of `owner`, or find the one with the same bytes.
 
         Raises:
-            EmptyUpload, StoreAway, DatabaseAway
+            EmptyUpload, StoreAway, DatabaseAway, KeyInUse, KeyReused
             imaging.errors.ImagingError: it is no photo.
         """
-        sha256 = upload.finish()
+        if reservation is not None and (earlier := reservation.answered(upload.sha256)) is not None:
+            return earlier
+        upload.finish()
         with self._database.transaction() as tx:
-            accepted = self._insert(tx, upload, sha256, owner, filename)
+            accepted = self._insert(tx, upload, owner, filename)
             if accepted.created or accepted.healed:
                 for kind in REQUIRED:
                     self._submitter.submit(tx, kind.name, accepted.id)
+            if reservation is not None:
+                reservation.answer(tx, upload.sha256, accepted)
         if accepted.created or accepted.healed:
             self._metrics.uploaded(upload.size_bytes)
         else:
@@ -135,9 +142,7 @@ class Intake:
                 self._store.delete(upload.key)
         return accepted
 
-    def _insert(
-        self, tx: Transaction, upload: Upload, sha256: bytes, owner: str, filename: str | None
-    ) -> Accepted:
+    def _insert(self, tx: Transaction, upload: Upload, owner: str, filename: str | None) -> Accepted:
         values = {
             "id": uuid4(),
             "owner": owner,
@@ -145,13 +150,13 @@ class Intake:
             "filename": tidy(filename),
             "media_type": upload.media_type,
             "size_bytes": upload.size_bytes,
-            "sha256": sha256,
+            "sha256": upload.sha256,
             "original_key": upload.key,
             "received_at": func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, upload.elapsed_s),
         }
         new = insert(photos).values(values).on_conflict_do_nothing(index_elements=["owner", "sha256"])
         told = _told("photo-accepted", new.returning(photos.c.id).cte("changed"), upload)
-        same = select(photos).where(photos.c.owner == owner, photos.c.sha256 == sha256)
+        same = select(photos).where(photos.c.owner == owner, photos.c.sha256 == upload.sha256)
         while True:
             if (created := tx.execute(told).scalar_one_or_none()) is not None:
                 return Accepted(created, created=True)

@@ -19,6 +19,18 @@ SIZES = [size.name for size in PREVIEW_SIZES]
 
 
 @dataclass(frozen=True)
+class Accepted:
+    """The photo that an upload became; `created` is False if its owner had it already.
+
+    `healed`: its original had gone from the store, and these bytes took its place.
+    """
+
+    id: UUID
+    created: bool
+    healed: bool = False
+
+
+@dataclass(frozen=True)
 class PreviewView:
     """One preview; `sha256` is of its bytes (hex)."""
 

@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from db.session import Database
 from db.tables import photos, previews
+from photos.idempotency import PRUNE
 from photos.kinds import PREVIEW
 from photos.states import PhotoStates
 from storage.store import Store
@@ -56,11 +57,14 @@ class Upkeep:
     def sweep(self, *, older_than_s: float = ORPHAN_AGE_S) -> int:
         """Remove objects, and unfinished uploads, that are that old and that no row names.
 
-        An upload's object is there before its row; the age keeps the two apart. Returns how many went.
+        An upload's object is there before its row; the age keeps the two apart. Idempotency keys that are
+        past their time go as well. Returns how many objects went.
 
         Raises:
             StoreAway, DatabaseAway
         """
+        with self._database.statement() as tx:
+            tx.execute(PRUNE)
         removed = self._store.remove_unfinished(older_than_s=older_than_s)
         for prefix in PREFIXES:
             for keys in self._store.keys(prefix, older_than_s=older_than_s):

@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import ColumnElement, Text, literal_column, select, tuple_
 
 from db.session import Database
-from db.tables import LIVE_STATES, photos
+from db.tables import LIVE_STATES, TAKEN_AT, photos
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from photos.photo import COLUMNS, SIZES, Page, PhotoView, PreviewView, complete
 from storage.store import ObjectMissing, Store
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which photos are wanted; None lets all through.
+
+    Attributes:
+        taken_after: by the camera's local time, this instant in it.
+        taken_before: the same, this instant not in it.
+    """
+
+    state: str | None = None
+    sha256: bytes | None = None
+    taken_after: datetime | None = None
+    taken_before: datetime | None = None
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """As conditions on `photos`."""
+        taken_at = literal_column(TAKEN_AT.text, Text)
+        found = []
+        if self.state is not None:
+            found.append(photos.c.state == self.state)
+        if self.sha256 is not None:
+            found.append(photos.c.sha256 == self.sha256)
+        if self.taken_after is not None:
+            found.append(taken_at >= self.taken_after.isoformat(timespec="seconds"))
+        if self.taken_before is not None:
+            found.append(taken_at < self.taken_before.isoformat(timespec="seconds"))
+        return found
+
+
+NO_FILTERS = Filters()
 
 
 class Views:
@@ -39,16 +72,19 @@ class Views:
         return state == "processing"
 
     def page(
-        self, *, owner: str, limit: int, state: str | None = None, after: tuple[datetime, UUID] | None = None
+        self,
+        *,
+        owner: str,
+        limit: int,
+        filters: Filters = NO_FILTERS,
+        after: tuple[datetime, UUID] | None = None,
     ) -> Page:
-        """The owner's photos, newest first, from behind `after`.
+        """The owner's photos that the filters let through, newest first, from behind `after`.
 
         Raises:
             DatabaseAway
         """
-        query = select(*COLUMNS).where(photos.c.owner == owner)
-        if state is not None:
-            query = query.where(photos.c.state == state)
+        query = select(*COLUMNS).where(photos.c.owner == owner, *filters.conditions())
         if after is not None:
             query = query.where(tuple_(photos.c.created_at, photos.c.id) < tuple_(*after))
         query = query.order_by(photos.c.created_at.desc(), photos.c.id.desc()).limit(limit + 1)
@@ -98,19 +134,21 @@ class Views:
             raw = tx.execute(select(photos.c.exif_raw).where(photos.c.id == photo_id)).scalar_one_or_none()
         return photo.exif, raw or {}
 
-    def original(self, photo_id: UUID, *, owner: str) -> tuple[PhotoView, Iterator[bytes]]:
-        """The bytes as they were uploaded, in chunks.
+    def original(self, photo_id: UUID, part: tuple[int, int] | None = None) -> Iterator[bytes]:
+        """The bytes as they were uploaded, in chunks; of a photo that is known to be the owner's.
+
+        Args:
+            part: (first byte, end) if not all of it is wanted.
 
         Raises:
-            PhotoNotFound, StoreAway, DatabaseAway
+            PhotoNotFound, ObjectMissing, StoreAway, DatabaseAway
         """
-        photo = self.get(photo_id, owner=owner)
         with self._database.transaction() as tx:
             query = select(photos.c.original_key).where(photos.c.id == photo_id)
             key = tx.execute(query).scalar_one_or_none()
         if key is None:  # deleted between the two looks
             raise PhotoNotFound(f"there is no photo {photo_id}")
-        return photo, self._store.chunks(key)
+        return self._store.chunks(key, part)
 
 
 def _missing(photo: PhotoView, kind: str) -> NotMadeYet | NotToBeHad:

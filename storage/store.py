@@ -19,6 +19,7 @@ from storage.folder import Folder
 from storage.writer import CHUNK_BYTES, Writer
 
 if TYPE_CHECKING:
+    from obstore import GetOptions
     from obstore.store import ClientConfig, RetryConfig
 
 OPERATIONS = ("put", "get", "delete", "check")
@@ -77,15 +78,19 @@ class Store:
         with self.translating("get"), self.metrics.duration.labels("get").time():
             return bytes(obstore.get(self.backend, key).bytes())
 
-    def chunks(self, key: str) -> Iterator[bytes]:
+    def chunks(self, key: str, part: tuple[int, int] | None = None) -> Iterator[bytes]:
         """An object's bytes, about a MiB at a time; it is opened at once, before the first step.
+
+        Args:
+            part: (first byte, end) if not all of it is wanted; nothing else is read then.
 
         Raises:
             ObjectMissing
             StoreAway: here, or at any step.
         """
         with self.translating("get"):
-            stream = obstore.get(self.backend, key).stream(min_chunk_size=CHUNK_BYTES)
+            options: GetOptions = {} if part is None else {"range": part}
+            stream = obstore.get(self.backend, key, options=options).stream(min_chunk_size=CHUNK_BYTES)
         return self._steps(stream)
 
     def _steps(self, stream: Iterator[Any]) -> Iterator[bytes]:

@@ -13,6 +13,14 @@ class TaskError(Exception):
     code = "internal-error"
 
 
+class BacklogFull(Exception):
+    """So much waits already that no more is taken in for now."""
+
+    def __init__(self, detail: str, *, retry_after_s: int) -> None:
+        super().__init__(detail)
+        self.retry_after_s = retry_after_s
+
+
 class Transient(TaskError):
     """May go well another time: the attempt counts, the task is retried with backoff."""
 

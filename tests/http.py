@@ -66,13 +66,21 @@ def ask(
 
 
 def multipart(
-    *parts: tuple[str, str | None, bytes], boundary: str = "a-boundary-of-forty-characters-or-so"
+    *parts: tuple[str, str | None, bytes],
+    boundary: str = "a-boundary-of-forty-characters-or-so",
+    headers: Mapping[str, str] | None = None,
 ) -> tuple[bytes, str]:
-    """(body, content type) of a form; each part is (field's name, file's name or None, content)."""
+    """(body, content type) of a form; each part is (field's name, file's name or None, content).
+
+    Args:
+        headers: more for the head of each part.
+    """
     body = b""
     for name, filename, content in parts:
         disposition = f'form-data; name="{name}"' + (
             f'; filename="{filename}"' if filename is not None else ""
         )
-        body += f"--{boundary}\r\nContent-Disposition: {disposition}\r\n\r\n".encode() + content + b"\r\n"
+        head = {"Content-Disposition": disposition, **(headers or {})}
+        lines = "".join(f"{field}: {value}\r\n" for field, value in head.items())
+        body += f"--{boundary}\r\n{lines}\r\n".encode() + content + b"\r\n"
     return body + f"--{boundary}--\r\n".encode(), f"multipart/form-data; boundary={boundary}"

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from flask import Flask, Request, Response
@@ -54,9 +55,32 @@ def test_a_client_that_stalls_is_let_go(pair: Pair, monkeypatch: pytest.MonkeyPa
     ours, theirs = pair
     theirs.sendall(b"x" * 10)
     with Flask("test").app_context(), pytest.raises(Problem) as caught:
-        list(Body(request(ours, 20), max_bytes=100).chunks(20))
+        list(Body(request(ours, 20), max_bytes=100).chunks())
     assert (caught.value.status, caught.value.code) == (408, "upload-stalled")
     assert ours.gettimeout() is None
+
+
+def test_a_client_that_trickles_is_let_go_though_it_never_stalls(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.body.PIECE_S", 0.2)
+    ours, theirs = pair
+    over = threading.Event()
+
+    def trickle() -> None:
+        with suppress(BrokenPipeError):
+            while not over.wait(0.02):
+                theirs.send(b"x")
+
+    sender = threading.Thread(target=trickle)
+    sender.start()
+    with Flask("test").app_context(), pytest.raises(Problem) as caught:
+        list(Body(request(ours, 1_000_000), max_bytes=1_000_000).chunks())
+    over.set()
+    sender.join()
+    assert (caught.value.status, caught.value.code) == (408, "upload-too-slow")
+    ours.sendall(b"HTTP/1.1 408\r\n")  # there is room for an answer
+    assert theirs.recv(12) == b"HTTP/1.1 408"
 
 
 def test_a_slow_client_is_waited_for(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +95,7 @@ def test_a_slow_client_is_waited_for(pair: Pair, monkeypatch: pytest.MonkeyPatch
     sender = threading.Thread(target=send)
     sender.start()
     with Flask("test").app_context():
-        body = b"".join(Body(request(ours, 20), max_bytes=100).chunks(7))
+        body = b"".join(Body(request(ours, 20), max_bytes=100).chunks())
     sender.join()
     assert body == b"x" * 20
 
@@ -106,7 +130,7 @@ def test_a_client_whose_body_was_read_keeps_its_connection(pair: Pair) -> None:
     with Flask("test").app_context():
         asked = request(ours, 100_000)
         theirs.sendall(b"x" * 100_000)
-        list(Body(asked, max_bytes=1_000_000).chunks(50_000))
+        list(Body(asked, max_bytes=1_000_000).chunks())
         linger(asked, response)
     response.close()
     theirs.setblocking(False)

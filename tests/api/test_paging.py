@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
@@ -14,17 +16,13 @@ from hypothesis import strategies as st
 from api.errors import Problem
 from api.paging import cursor_of, position_of
 from db.session import Database
+from photos.views import Filters, Views
+from storage.store import Store
 from tests.hand import Hand
 from tests.http import Answer, Client
 from tests.pictures import jpeg
 
 Auth = Callable[..., dict[str, str]]
-
-
-@pytest.fixture
-def key(auth: Auth) -> dict[str, str]:
-    """Headers of Anna's key."""
-    return auth("anna")
 
 
 @pytest.fixture
@@ -134,3 +132,104 @@ def test_a_cursor_of_a_photo_that_is_gone_still_works(
 def test_a_cursor_without_a_time_zone_is_no_error(client: Client, key: dict[str, str]) -> None:
     cursor = cursor_of((datetime(2024, 1, 1), uuid4()))  # noqa: DTZ001 - that is the point
     assert client.get(f"/v1/photos?cursor={cursor}", headers=key).status in (200, 400)
+
+
+@pytest.fixture
+def taken(ids: list[str], database: Database) -> list[str]:
+    """The ids, of which all but the last were taken, the first at noon of 2024-03-01 and each a day later."""
+    with database.transaction() as tx:
+        for day, identity in enumerate(ids[:-1], start=1):
+            offset = "+05:30" if day % 2 else ""
+            exif = f'{{"taken_at": "2024-03-0{day}T12:00:00.25{offset}"}}'
+            tx.execute(
+                "UPDATE photos SET exif = CAST(:exif AS jsonb) WHERE id = :id", {"exif": exif, "id": identity}
+            )
+    return ids
+
+
+@pytest.mark.parametrize(
+    ("query", "which"),
+    [
+        ("taken_after=2024-03-03T12:00:00", slice(2, 6)),
+        ("taken_after=2024-03-03T12:00:01", slice(3, 6)),
+        ("taken_after=2024-03-03", slice(2, 6)),
+        ("taken_before=2024-03-03T12:00:00", slice(2)),
+        ("taken_before=2024-03-03", slice(2)),
+        ("taken_after=2024-03-02&taken_before=2024-03-04", slice(1, 3)),
+        ("taken_after=1900-01-01", slice(6)),
+        ("taken_after=2024-03-04&taken_before=2024-03-04", slice(0)),
+        ("taken_after=2024-03-01&state=ready", slice(0)),
+    ],
+)
+def test_the_time_of_taking_filters_by_the_cameras_clock(
+    client: Client, key: dict[str, str], taken: list[str], query: str, which: slice
+) -> None:
+    assert listed(client.get(f"/v1/photos?{query}", headers=key)) == taken[which]
+
+
+def test_all_filters_stay_in_the_link(client: Client, key: dict[str, str], taken: list[str]) -> None:
+    query = "taken_after=2024-03-02T12:00:00&taken_before=2024-03-07&state=processing&limit=2"
+    path, found = f"/v1/photos?{query}", []
+    while path:
+        answer = client.get(path, headers=key)
+        found += listed(answer)
+        link = answer.headers.get("Link", "")
+        path = link[1:].partition(">")[0]
+        assert not path or all(name in path for name in ("taken_after=2024-03-02", "taken_before", "state"))
+    assert found == taken[1:6]
+
+
+def test_a_photo_is_found_by_its_hash_and_no_other_owners_is(
+    client: Client, key: dict[str, str], ids: list[str], auth: Auth
+) -> None:
+    sha256 = hashlib.sha256(jpeg(8, 8, seed=3)).hexdigest()
+    assert listed(client.get(f"/v1/photos?sha256={sha256}", headers=key)) == [ids[3]]
+    assert listed(client.get(f"/v1/photos?sha256={sha256.upper()}", headers=key)) == [ids[3]]
+    assert listed(client.get(f"/v1/photos?sha256={'0' * 64}", headers=key)) == []
+    assert listed(client.get(f"/v1/photos?sha256={sha256}", headers=auth("bert"))) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("taken_after", "yesterday"),
+        ("taken_after", ""),
+        ("taken_after", "2024-02-30"),
+        ("taken_before", "2024-03-01T12:00:00Z"),
+        ("taken_before", "2024-03-01T12:00:00%2B02:00"),
+        ("sha256", "abc"),
+        ("sha256", "g" * 64),
+        ("sha256", "0" * 64 + "%0A"),
+        ("state", "done"),
+        ("limit", "0"),
+    ],
+)
+def test_a_wrong_filter_is_told_by_name(client: Client, key: dict[str, str], name: str, value: str) -> None:
+    answer = client.get(f"/v1/photos?{name}={value}", headers=key)
+    assert answer.status == 422
+    assert list(answer.json["errors"]["query"]) == [name]
+
+
+_MANY = """
+INSERT INTO photos (id, owner, state, media_type, size_bytes, sha256, original_key, received_at, exif)
+SELECT gen_random_uuid(), 'anna', 'processing', 'image/jpeg', 1, sha256(CAST(CAST(n AS text) AS bytea)),
+    CAST(n AS text), now(), jsonb_build_object('taken_at', to_char(
+        CAST('2000-01-01' AS timestamp) + n * interval '1 minute', 'YYYY-MM-DD"T"HH24"\\:"MI"\\:"SS'))
+FROM generate_series(1, 200000) AS n
+"""
+
+
+@pytest.mark.slow
+def test_one_day_among_200_000_photos_is_found_quickly(database: Database, store: Store) -> None:
+    with database.transaction() as tx:
+        tx.execute(_MANY)
+    with database.transaction() as tx:
+        tx.execute("ANALYZE photos")
+    begun_s = time.monotonic()
+    for month in range(1, 5):  # the first are the last in the order of the list
+        wanted = Filters(taken_after=datetime(2000, month, 3), taken_before=datetime(2000, month, 4))  # noqa: DTZ001
+        page = Views(database, store).page(owner="anna", limit=50, filters=wanted)
+        assert len(page.photos) == 50
+    took_ms = (time.monotonic() - begun_s) * 250
+    print(f"a page of one day among 200,000 photos: {took_ms:.0f} ms")  # noqa: T201
+    assert took_ms < 2_000

@@ -23,12 +23,6 @@ Auth = Callable[..., dict[str, str]]
 Files = Callable[[], list[str]]
 
 
-@pytest.fixture
-def key(auth: Auth) -> dict[str, str]:
-    """Headers of Anna's key."""
-    return auth("anna")
-
-
 def upload(client: Client, key: dict[str, str], data: bytes | None = None) -> dict[str, Any]:
     """Upload raw bytes; returns the photo."""
     answer = client.post("/v1/photos", data=data or jpeg(), headers=key)

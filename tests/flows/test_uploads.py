@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import http.client
 import random
-import re
 import socket
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
 from werkzeug.datastructures import Headers
 
 from embedded import processes
+from tests.flows.load import files, peak_bytes
 from tests.http import Answer, ask, multipart
 from tests.pictures import jpeg, large_jpeg
 from tests.stack import Stack
@@ -26,16 +25,10 @@ def key(stack: Stack) -> dict[str, str]:
     return stack.key(uuid4().hex)
 
 
-def files(stack: Stack) -> set[str]:
-    """Every file in the stack's store."""
-    folder = Path(stack.settings.storage_url.removeprefix("file://"))
-    return {str(path) for path in folder.rglob("*") if path.is_file()}
-
-
-def raw_request(stack: Stack, key: dict[str, str], *headers: str) -> socket.socket:
+def raw_request(stack: Stack, key: dict[str, str], *headers: str, path: str = "/v1/photos") -> socket.socket:
     """A connection on which the head of an upload was sent."""
     lines = [
-        "POST /v1/photos HTTP/1.1",
+        f"POST {path} HTTP/1.1",
         "Host: x",
         f"Authorization: {key['Authorization']}",
         *headers,
@@ -126,6 +119,46 @@ def test_a_file_over_the_limit_is_answered_413_before_it_is_sent(stack: Stack, k
     assert (answer.status, answer.json["code"]) == (413, "upload-too-large")
 
 
+def test_a_second_request_with_the_key_of_one_under_way_is_409_and_later_gets_its_answer(
+    stack: Stack, key: dict[str, str]
+) -> None:
+    data, named = jpeg(seed=60), {"Idempotency-Key": "under-way"}
+    with raw_request(stack, key, f"Content-Length: {len(data)}", "Idempotency-Key: under-way") as connection:
+        connection.sendall(data[:100])
+        query = "SELECT FROM idempotency_keys WHERE key = 'under-way'"
+        assert processes.settles(lambda: bool(stack.query(query)), timeout_s=10)
+        second = stack.ask("POST", "/v1/photos", body=data, headers={**key, **named})
+        assert (second.status, second.json["code"]) == (409, "idempotency-key-in-use")
+        connection.sendall(data[100:])
+        first = answer_on(connection)
+    assert first.status == 202
+    again = stack.ask("POST", "/v1/photos", body=data, headers={**key, **named})
+    assert (again.status, again.json["id"]) == (202, first.json["id"])
+    assert again.headers["Idempotent-Replayed"] == "true"
+
+
+def test_a_client_that_goes_away_gives_its_key_up(stack: Stack, key: dict[str, str]) -> None:
+    query = "SELECT FROM idempotency_keys WHERE key = 'gone'"
+    with raw_request(stack, key, "Content-Length: 30000", "Idempotency-Key: gone") as connection:
+        connection.sendall(jpeg()[:100])
+        assert processes.settles(lambda: bool(stack.query(query)), timeout_s=10)
+    assert processes.settles(lambda: not stack.query(query), timeout_s=10)
+
+
+def test_a_batch_keeps_what_came_whole_when_its_client_goes_away(stack: Stack, key: dict[str, str]) -> None:
+    before = files(stack)
+    body, content_type = multipart(("file", "a.jpg", jpeg(seed=61)), ("file", "b.jpg", large_jpeg(2 * MIB)))
+    head = (f"Content-Length: {len(body)}", f"Content-Type: {content_type}")
+    with raw_request(stack, key, *head, path="/v1/photos/batch") as connection:
+        connection.sendall(body[:-1000])
+        listed = lambda: [photo["filename"] for photo in stack.get("/v1/photos", key).json["photos"]]  # noqa: E731
+        assert processes.settles(lambda: listed() == ["a.jpg"], timeout_s=10)
+    assert processes.settles(lambda: not any("#" in name for name in files(stack)), timeout_s=10)
+    assert listed() == ["a.jpg"]
+    originals = [name for name in files(stack) - before if "/originals/" in name]
+    assert len(originals) == 1
+
+
 @pytest.mark.parametrize("way", ["raw", "multipart"])
 def test_a_200_mb_upload_does_not_show_in_the_apis_memory(
     stack: Stack, key: dict[str, str], way: str
@@ -138,9 +171,3 @@ def test_a_200_mb_upload_does_not_show_in_the_apis_memory(
     answer = stack.ask("POST", "/v1/photos", body=body, headers={**key, "Content-Type": content_type})
     assert answer.status == 202, answer.body
     assert peak_bytes(stack) - before < 40 * MIB
-
-
-def peak_bytes(stack: Stack) -> int:
-    """The most memory that the API's processes have ever had together."""
-    status = [Path(f"/proc/{pid}/status").read_text() for pid in stack.pids("api")]
-    return sum(int(re.findall(r"VmHWM:\s+(\d+) kB", text)[0]) * 1024 for text in status)

@@ -17,8 +17,9 @@ from embedded.ports import any_free_port
 from imaging.errors import NotAnImage
 from observability.metrics import PhotoMetrics
 from photos.errors import EmptyUpload, UploadTooLarge
-from photos.intake import Accepted, Intake
+from photos.intake import Intake
 from photos.kinds import KINDS
+from photos.photo import Accepted
 from storage.store import Store
 from tasks.courier import Courier, connect, make_broker
 from tasks.submit import Submitter

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import random
 import socket
+import threading
 import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -33,6 +36,14 @@ def test_what_was_streamed_in_is_streamed_out(store: Store) -> None:
     chunks = list(store.chunks("a/b"))
     assert b"".join(chunks) == DATA
     assert max(map(len, chunks)) <= 2 * 1024 * 1024
+
+
+@pytest.mark.parametrize(
+    "part", [(0, 1), (0, 3_000_000), (5, 2_000_000), (2_999_999, 3_000_000), (2_500_000, 9_000_000)]
+)
+def test_a_part_is_streamed_out_alone(store: Store, part: tuple[int, int]) -> None:
+    store.put("a/b", DATA)
+    assert b"".join(store.chunks("a/b", part)) == DATA[slice(*part)]
 
 
 def test_an_object_is_not_there_before_its_writer_is_closed(store: Store) -> None:
@@ -150,14 +161,49 @@ def _samples(store: Store) -> list[Sample]:
     return [sample for sample in family.samples if sample.name.endswith("_total")]
 
 
+class Bucket(BaseHTTPRequestHandler):
+    """As much of S3 as a GET of one object: `DATA`, whatever its key."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        """Give the range that is asked for."""
+        self.asked.append(self.headers["Range"])
+        first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+        self.send_response(206)
+        self.send_header("Content-Length", str(last + 1 - first))
+        self.send_header("Content-Range", f"bytes {first}-{last}/{len(DATA)}")
+        self.send_header("ETag", '"tag"')
+        self.send_header("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT")
+        self.end_headers()
+        self.wfile.write(DATA[first : last + 1])
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_of_s3_too_only_the_part_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with HTTPServer(("127.0.0.1", 0), Bucket) as bucket:
+        threading.Thread(target=bucket.handle_request).start()
+        s3_at(bucket.server_port, monkeypatch)
+        store = Store("s3://bucket/prefix", StoreMetrics(CollectorRegistry(), operations=OPERATIONS))
+        assert b"".join(store.chunks("a/b", (1_000, 2_000_000))) == DATA[1_000:2_000_000]
+    assert Bucket.asked == ["bytes=1000-1999999"]
+
+
+def s3_at(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have S3 be on a port of this machine."""
+    monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{port}")
+    for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "y"), ("REGION", "z")):
+        monkeypatch.setenv(f"AWS_{name}", value)
+
+
 @pytest.mark.slow
 def test_an_s3_store_that_takes_connections_and_never_answers_is_away_within_a_tasks_time_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with socket.create_server(("127.0.0.1", 0)) as black_hole:
-        monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{black_hole.getsockname()[1]}")
-        for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "y"), ("REGION", "z")):
-            monkeypatch.setenv(f"AWS_{name}", value)
+        s3_at(black_hole.getsockname()[1], monkeypatch)
         store = Store("s3://bucket/prefix", StoreMetrics(CollectorRegistry(), operations=OPERATIONS))
         begun_s = time.monotonic()
         with pytest.raises(StoreAway):
