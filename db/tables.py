@@ -10,6 +10,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
+    Double,
     ForeignKey,
     Identity,
     Index,
@@ -120,6 +121,9 @@ queues = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("paused", Boolean, nullable=False, server_default=text("false")),
+    Column("rate_per_s", Double, comment="tasks that the relay publishes at most; no bound if null"),
+    Column("paced_until", _instant, comment="up to when the rate is used up by what was published"),
+    CheckConstraint("rate_per_s > 0", name="rate"),
 )
 
 tasks = Table(
@@ -166,6 +170,7 @@ tasks = Table(
         postgresql_where=text("state IN ('completed', 'cancelled', 'discarded')"),
     ),
     Index("ix_tasks_subject", "subject", "kind", "created_at"),
+    Index(None, "created_at", "id"),
 )
 
 attempts = Table(
@@ -199,6 +204,7 @@ events = Table(
     Column("data", JSONB, nullable=False, server_default=text("'{}'")),
     Column("created_at", _instant, nullable=False, server_default=_now),
     Index(None, "subject", "id"),
+    Index(None, "xid", "id"),
     Index(None, "task_id"),
     Index("ix_events_of_no_task", "created_at", postgresql_where=text("task_id IS NULL")),
 )
