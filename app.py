@@ -25,14 +25,17 @@ from observability.presence import Presence, processes, targets
 from photos.deletion import Deletion
 from photos.intake import Intake
 from photos.kinds import ERROR_TYPES, KINDS
+from photos.reprocessing import Reprocessing
 from photos.states import PhotoStates
 from photos.story import Stories
+from photos.tasks import PhotoTasks
 from photos.upkeep import Upkeep
 from photos.views import Views
 from storage.store import OPERATIONS, Store
 from tasks.courier import Courier, connect, make_broker
 from tasks.dead_letters import DeadLetters
 from tasks.figures import DEPTH_STATES, Figures, figures
+from tasks.overview import Overview
 from tasks.queues import Queues
 from tasks.submit import Submitter
 
@@ -54,6 +57,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     photo_metrics = PhotoMetrics(registry)
     intake = Intake(database, store, submitter, photo_metrics, max_bytes=settings.max_upload_bytes)
     keys = Keys(database)
+    photo_states = PhotoStates(photo_metrics)
+    dead_letters, queues = DeadLetters(database, photo_states), Queues(database, KINDS)
     rooms = Rooms(
         keys,
         intake,
@@ -61,6 +66,11 @@ def create_app(settings: Settings | None = None) -> Flask:
         Deletion(database, store),
         _checks(database, client, store),
         settings.max_upload_bytes,
+        reprocessing=Reprocessing(database, submitter, photo_states),
+        tasks=PhotoTasks(database),
+        dead_letters=dead_letters,
+        queues=queues,
+        overview=Overview(database, client, KINDS),
     )
     app = api.service.build(rooms, registry)
     monitoring = api.monitoring.build(_pipeline(settings, client, store), lambda: targets(client))
@@ -70,14 +80,10 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.extensions["safelight.presence"] = Presence(
         client, registry, role="api", host=settings.monitoring_host, interval_s=settings.heartbeat_s
     )
-    photo_states = PhotoStates(photo_metrics)
     upkeep = Upkeep(database, store, submitter, photo_states)
-    dead_letters = DeadLetters(database, photo_states)
     for command in (
         cli.keys.commands(keys),
-        cli.tasks.commands(
-            database, dead_letters, Queues(database, KINDS), kinds=tuple(KINDS), error_types=ERROR_TYPES
-        ),
+        cli.tasks.commands(database, dead_letters, queues, kinds=tuple(KINDS), error_types=ERROR_TYPES),
         cli.upkeep.database_commands(settings.database_url),
         *cli.upkeep.commands(upkeep),
         cli.trace.command(Stories(database)),

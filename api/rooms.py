@@ -11,7 +11,12 @@ from flask import current_app
 from api.keys import Keys
 from photos.deletion import Deletion
 from photos.intake import Intake
+from photos.reprocessing import Reprocessing
+from photos.tasks import PhotoTasks
 from photos.views import Views
+from tasks.dead_letters import DeadLetters
+from tasks.overview import Overview
+from tasks.queues import Queues
 
 
 @dataclass(frozen=True)
@@ -29,6 +34,11 @@ class Rooms:
     deletion: Deletion
     checks: dict[str, Callable[[], None]]
     max_upload_bytes: int
+    reprocessing: Reprocessing
+    tasks: PhotoTasks
+    dead_letters: DeadLetters
+    queues: Queues
+    overview: Overview
 
 
 def rooms() -> Rooms:

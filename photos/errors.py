@@ -23,3 +23,7 @@ class NotMadeYet(PhotoError):
 
 class NotToBeHad(PhotoError):
     """The previews or the metadata couldn't be made; the photo's tasks say why."""
+
+
+class TaskNotFound(PhotoError):
+    """No such task, or one of another owner's photo: the two look the same."""
