@@ -45,9 +45,7 @@ class Listener:
         self.response = response
         self.last_id = ""
         self.comments = 0
-        self._chunks = (
-            chunk if isinstance(chunk, str) else bytes(chunk).decode() for chunk in response.response
-        )
+        self._chunks = (chunk.decode() for chunk in response.iter_encoded())
 
     def blocks(self) -> Iterator[Told]:
         """What is told, until the stream ends."""
