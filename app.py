@@ -14,7 +14,9 @@ import cli.keys
 import cli.tasks
 import cli.trace
 import cli.upkeep
+from api.hub import Hub
 from api.keys import Keys
+from api.places import Places
 from api.rooms import Rooms
 from config import Settings
 from db.session import Database
@@ -23,10 +25,13 @@ from observability.metrics import PhotoMetrics, StoreMetrics, process_registry
 from observability.pipeline import SCRAPE_LIMIT_S, PipelineCollector
 from observability.presence import Presence, processes, targets
 from photos.deletion import Deletion
+from photos.feed import Feed
 from photos.intake import Intake
 from photos.kinds import ERROR_TYPES, KINDS, REQUIRED
+from photos.reprocessing import Reprocessing
 from photos.states import PhotoStates
 from photos.story import Stories
+from photos.tasks import PhotoTasks
 from photos.upkeep import Upkeep
 from photos.views import Views
 from storage.store import OPERATIONS, Store
@@ -34,8 +39,10 @@ from tasks.backlog import Backlog
 from tasks.courier import Courier, connect, make_broker
 from tasks.dead_letters import DeadLetters
 from tasks.figures import DEPTH_STATES, Figures, figures
+from tasks.overview import Overview
 from tasks.queues import Queues
 from tasks.submit import Submitter
+from tasks.wire import Wire
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -55,6 +62,8 @@ def create_app(settings: Settings | None = None) -> Flask:
     photo_metrics = PhotoMetrics(registry)
     intake = Intake(database, store, submitter, photo_metrics, max_bytes=settings.max_upload_bytes)
     keys = Keys(database)
+    photo_states = PhotoStates(photo_metrics)
+    dead_letters, queues = DeadLetters(database, photo_states), Queues(database, KINDS)
     rooms = Rooms(
         keys,
         intake,
@@ -64,6 +73,15 @@ def create_app(settings: Settings | None = None) -> Flask:
         Backlog(database, [kind.name for kind in REQUIRED], limit=settings.backlog_limit),
         settings.max_upload_bytes,
         settings.max_batch_bytes,
+        reprocessing=Reprocessing(database, submitter, photo_states),
+        tasks=PhotoTasks(database),
+        dead_letters=dead_letters,
+        queues=queues,
+        overview=Overview(database, client, KINDS),
+        feed=(feed := Feed(database)),
+        hub=(hub := Hub(feed, Wire(client), keys.live)),
+        places=Places(settings.api_waiting),
+        retention_s=settings.retention_s,
     )
     app = api.service.build(rooms, registry)
     monitoring = api.monitoring.build(_pipeline(settings, client, store), lambda: targets(client))
@@ -73,14 +91,11 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.extensions["safelight.presence"] = Presence(
         client, registry, role="api", host=settings.monitoring_host, interval_s=settings.heartbeat_s
     )
-    photo_states = PhotoStates(photo_metrics)
+    app.extensions["safelight.hub"] = hub
     upkeep = Upkeep(database, store, submitter, photo_states)
-    dead_letters = DeadLetters(database, photo_states)
     for command in (
         cli.keys.commands(keys),
-        cli.tasks.commands(
-            database, dead_letters, Queues(database, KINDS), kinds=tuple(KINDS), error_types=ERROR_TYPES
-        ),
+        cli.tasks.commands(database, dead_letters, queues, kinds=tuple(KINDS), error_types=ERROR_TYPES),
         cli.upkeep.database_commands(settings.database_url),
         *cli.upkeep.commands(upkeep),
         cli.trace.command(Stories(database)),

@@ -18,6 +18,7 @@ from imaging.errors import ImagingError
 from photos import errors as photo_errors
 from storage.store import ObjectMissing, StoreAway
 from tasks.errors import BacklogFull
+from tasks.queues import UnknownQueue
 
 logger = logging.getLogger(__name__)
 
@@ -51,8 +52,8 @@ class ProblemSchema(ma.Schema):
     errors = ma.fields.Dict()
 
 
-# How a problem is documented: `alt_response(409, **PROBLEM)`.
-PROBLEM = {"schema": ProblemSchema, "content_type": "application/problem+json"}
+# How a route documents a problem: `@blueprint.alt_response(404, description="...", **PROBLEM)`.
+PROBLEM: dict[str, Any] = {"schema": ProblemSchema, "content_type": "application/problem+json"}
 
 _AWAY = {"Retry-After": str(RETRY_AFTER_S)}
 _STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
@@ -62,12 +63,14 @@ _STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
     (photo_errors.KeyReused, 422, "idempotency-key-reused", {}),
     (photo_errors.PhotoNotFound, 404, "photo-not-found", {}),
     (photo_errors.NotToBeHad, 404, "not-to-be-had", {}),
+    (photo_errors.TaskNotFound, 404, "task-not-found", {}),
+    (UnknownQueue, 404, "queue-not-found", {}),
     (DatabaseAway, 503, "database-away", _AWAY),
     (StoreAway, 503, "store-away", _AWAY),
     (ObjectMissing, 500, "object-missing", {}),
 )
 # What any route may answer.
-STATUSES = (400, 401, 403, 404, 405, 413, 415, 422, 500, 503)
+STATUSES = (400, 401, 403, 404, 405, 409, 413, 415, 422, 500, 503)
 # What is our fault is told in general: the log has the particulars, which are nobody else's business.
 _DETAILS = {
     "database-away": "the database can't be reached; nothing was changed",

@@ -15,9 +15,10 @@ from api.errors import PROBLEM
 from api.paging import cursor_of, position_of
 from api.rooms import rooms
 from api.schemas import BatchSchema, ExifSchema, ListArguments, PhotoSchema, PhotosSchema, version_of
+from api.task_schemas import ReprocessArguments
 from api.tracing import log_more
 from api.upload import received
-from api.waiting import wait_asked, wait_while
+from api.waiting import wait_asked, wait_while_processing
 from photos.intake import Upload
 from photos.photo import PhotoView
 from photos.views import Filters
@@ -127,7 +128,8 @@ class Photo(MethodView):
         if not wait_s:
             return photo, 200, {}
         if photo.state == "processing":
-            wait_while(lambda: views.is_processing(photo_id), timeout_s=wait_s)
+            if not wait_while_processing(photo_id, timeout_s=wait_s):
+                return photo, 200, {}
             photo = views.get(photo_id, owner=owner)
         return photo, 200, {"Preference-Applied": f"wait={wait_s:.0f}"}
 
@@ -136,6 +138,20 @@ class Photo(MethodView):
     def delete(self, photo_id: UUID) -> None:
         """Delete the photo, its previews and its metadata; its tasks are cancelled."""
         rooms().deletion.delete(photo_id, owner=current_key().owner)
+
+
+@blueprint.route("/<uuid:photo_id>/reprocess")
+class Reprocess(MethodView):
+    """Making everything of a photo anew."""
+
+    @requires("photos:write")
+    @blueprint.arguments(ReprocessArguments, required=False)
+    @blueprint.response(202, PhotoSchema, description="It will be made; what there is stays until then")
+    def post(self, arguments: dict[str, Any], photo_id: UUID) -> PhotoView:
+        """Make previews and metadata anew, or those that `kinds` names; no body means all."""
+        owner = current_key().owner
+        rooms().reprocessing.reprocess(photo_id, arguments["kinds"], owner=owner)
+        return rooms().views.get(photo_id, owner=owner)
 
 
 @blueprint.route("/<uuid:photo_id>/previews/<string:size>")

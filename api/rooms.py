@@ -8,11 +8,19 @@ from typing import cast
 
 from flask import current_app
 
+from api.hub import Hub
 from api.keys import Keys
+from api.places import Places
 from photos.deletion import Deletion
+from photos.feed import Feed
 from photos.intake import Intake
+from photos.reprocessing import Reprocessing
+from photos.tasks import PhotoTasks
 from photos.views import Views
 from tasks.backlog import Backlog
+from tasks.dead_letters import DeadLetters
+from tasks.overview import Overview
+from tasks.queues import Queues
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,8 @@ class Rooms:
         backlog: whether more photos may come in.
         max_upload_bytes: the largest file that is taken.
         max_batch_bytes: the largest form of several files.
+        places: for clients that wait.
+        retention_s: how long the history of what has ended is kept.
     """
 
     keys: Keys
@@ -34,6 +44,15 @@ class Rooms:
     backlog: Backlog
     max_upload_bytes: int
     max_batch_bytes: int
+    reprocessing: Reprocessing
+    tasks: PhotoTasks
+    dead_letters: DeadLetters
+    queues: Queues
+    overview: Overview
+    feed: Feed
+    hub: Hub
+    places: Places
+    retention_s: float
 
 
 def rooms() -> Rooms:

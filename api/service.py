@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
-from api import documents, errors, health, originals, photos, tracing
+from api import documents, errors, events, health, originals, photos, queues, tasks, tracing
 from api.body import linger
 from api.conditions import tag
 from api.rooms import Rooms
@@ -42,8 +42,8 @@ def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
     api = errors.ProblemApi(app)
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
-    api.register_blueprint(photos.blueprint)
-    api.register_blueprint(originals.blueprint)
+    for room in (photos, originals, events, tasks, queues):
+        api.register_blueprint(room.blueprint)
     app.register_blueprint(health.blueprint)
     app.register_blueprint(documents.blueprint)
     spec = app.extensions["safelight.openapi"] = documents.complete(api.spec.to_dict())

@@ -13,7 +13,8 @@ from cli import told
 from db.session import Database
 from db.tables import TASK_STATES
 from tasks import views
-from tasks.dead_letters import DeadLetters, Filter, Outcome
+from tasks.dead_letters import DeadLetters, Outcome
+from tasks.filter import Filter
 from tasks.queues import Queues
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -37,6 +38,7 @@ def commands(
     group.add_command(_cancel(dead_letters))
     group.add_command(_switch("pause", "Begin no task of a queue", queues, paused=True))
     group.add_command(_switch("resume", "Begin a queue's tasks again", queues, paused=False))
+    group.add_command(_rate(queues))
     return group
 
 
@@ -111,7 +113,7 @@ def _change(name: str, help_text: str, dead_letters: DeadLetters, which: Decorat
         if dry_run:
             click.echo(f"{dead_letters.count(meant)} failed tasks")
             return
-        click.echo(_sum_up(many(meant)))
+        click.echo(_sum_up(many(meant).outcomes))
 
     return change
 
@@ -136,6 +138,22 @@ def _switch(name: str, help_text: str, queues: Queues, *, paused: bool) -> click
         click.echo(f"{queue} is {'paused' if paused else 'running'}")
 
     return switch
+
+
+def _rate(queues: Queues) -> click.Command:
+    @click.command("rate")
+    @click.argument("queue")
+    @click.argument("per_s", metavar="TASKS_PER_SECOND|none")
+    def rate(queue: str, per_s: str) -> None:
+        """Begin at most so many of a queue's tasks a second (0.5: one every two seconds)."""
+        with _lookups_told():
+            try:
+                queues.set_rate(queue, None if per_s == "none" else float(per_s))
+            except ValueError as error:
+                raise click.UsageError(str(error)) from error
+        click.echo(f"{queue} has no rate" if per_s == "none" else f"{queue} has a rate of {per_s} a second")
+
+    return rate
 
 
 @contextmanager

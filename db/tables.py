@@ -10,6 +10,7 @@ from sqlalchemy import (
     CheckConstraint,
     Column,
     DateTime,
+    Double,
     ForeignKey,
     Identity,
     Index,
@@ -147,6 +148,9 @@ queues = Table(
     metadata,
     Column("name", Text, primary_key=True),
     Column("paused", Boolean, nullable=False, server_default=text("false")),
+    Column("rate_per_s", Double, comment="tasks that the relay publishes at most; no bound if null"),
+    Column("paced_until", _instant, comment="up to when the rate is used up by what was published"),
+    CheckConstraint("rate_per_s > 0", name="rate"),
 )
 
 tasks = Table(
@@ -193,6 +197,7 @@ tasks = Table(
         postgresql_where=text("state IN ('completed', 'cancelled', 'discarded')"),
     ),
     Index("ix_tasks_subject", "subject", "kind", "created_at"),
+    Index(None, "created_at", "id"),
 )
 
 attempts = Table(
@@ -226,6 +231,7 @@ events = Table(
     Column("data", JSONB, nullable=False, server_default=text("'{}'")),
     Column("created_at", _instant, nullable=False, server_default=_now),
     Index(None, "subject", "id"),
+    Index(None, "xid", "id"),
     Index(None, "task_id"),
     Index("ix_events_of_no_task", "created_at", postgresql_where=text("task_id IS NULL")),
 )

@@ -31,3 +31,7 @@ class KeyInUse(PhotoError):
 
 class KeyReused(PhotoError):
     """The idempotency key was used for another file."""
+
+
+class TaskNotFound(PhotoError):
+    """No such task, or one of another owner's photo: the two look the same."""

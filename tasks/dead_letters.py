@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal
 from uuid import UUID
 
@@ -12,29 +14,25 @@ from sqlalchemy.exc import IntegrityError
 from db.session import Database
 from tasks import states
 from tasks.ending import Subjects
+from tasks.filter import COUNT, FAILED, Filter
+from tasks.groups import Group, groups
 
 # Requeued in bulk, tasks run behind everything that is new, and not faster than this.
 BULK_PRIORITY = 10
 BULK_RATE_PER_S = 50.0
+_LIMIT = 100_000
 
 Outcome = Literal["requeued", "joined", "discarded", "cancelled", "unchanged"]
 
 _ONE = "SELECT id, kind, subject FROM tasks WHERE id = :id"
-_FAILED = """
-SELECT id, kind, subject FROM tasks
-WHERE state = 'failed' AND (CAST(:kind AS text) IS NULL OR kind = :kind)
-  AND (CAST(:error_type AS text) IS NULL OR error_type = :error_type)
-ORDER BY created_at DESC, id DESC LIMIT :limit
-"""
 
 
 @dataclass(frozen=True)
-class Filter:
-    """Which failed tasks are meant; None is any."""
+class Done:
+    """What became of many tasks: how many by outcome, and how many a time limit left for another call."""
 
-    kind: str | None = None
-    error_type: str | None = None
-    limit: int = 100_000
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+    remaining: int = 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +55,17 @@ class DeadLetters:
         Raises:
             DatabaseAway
         """
-        return len(self._targets(which))
+        with self._database.transaction() as tx:
+            return int(tx.execute(COUNT, which.parameters()).scalar_one())
+
+    def groups(self, *, limit: int) -> list[Group]:
+        """Failed tasks in groups of those that failed alike, the largest first.
+
+        Raises:
+            DatabaseAway
+        """
+        with self._database.transaction() as tx:
+            return groups(tx, limit=limit)
 
     def requeue(self, task_id: UUID) -> Outcome:
         """Run a failed task again, from its first attempt.
@@ -71,17 +79,22 @@ class DeadLetters:
         """
         return self._requeue(self._target(task_id), priority=0, delay_s=0.0)
 
-    def requeue_all(self, which: Filter, *, rate_per_s: float = BULK_RATE_PER_S) -> Counter[Outcome]:
+    def requeue_all(
+        self, which: Filter, *, rate_per_s: float = BULK_RATE_PER_S, limit_s: float | None = None
+    ) -> Done:
         """Requeue all that a filter means, the newest of twins only; fresh uploads go before them.
+
+        Args:
+            limit_s: stop after so many seconds, None: when all is done.
 
         Raises:
             DatabaseAway: some may have been requeued.
         """
-        counts = Counter[Outcome]()
-        for target in self._targets(which):
-            delay_s = counts["requeued"] / rate_per_s
-            counts[self._requeue(target, priority=BULK_PRIORITY, delay_s=delay_s)] += 1
-        return counts
+
+        def requeue(target: _Target, done: Counter[Outcome]) -> Outcome:
+            return self._requeue(target, priority=BULK_PRIORITY, delay_s=done["requeued"] / rate_per_s)
+
+        return self._each(which, requeue, limit_s)
 
     def discard(self, task_id: UUID) -> Outcome:
         """Give a failed task up.
@@ -92,13 +105,13 @@ class DeadLetters:
         """
         return self._discard(self._target(task_id))
 
-    def discard_all(self, which: Filter) -> Counter[Outcome]:
-        """Give up all that a filter means.
+    def discard_all(self, which: Filter, *, limit_s: float | None = None) -> Done:
+        """Give up all that a filter means; `limit_s` as above.
 
         Raises:
             DatabaseAway: some may have been discarded.
         """
-        return Counter(self._discard(target) for target in self._targets(which))
+        return self._each(which, lambda target, _: self._discard(target), limit_s)
 
     def cancel(self, task_id: UUID) -> Outcome:
         """Stop a live task; if it is in hand its result won't be kept.
@@ -113,6 +126,18 @@ class DeadLetters:
             changed = states.cancel(tx, target.id)
             self._subjects.settle(tx, target.subject)
         return "cancelled" if changed else "unchanged"
+
+    def _each(
+        self, which: Filter, change: Callable[[_Target, Counter[Outcome]], Outcome], limit_s: float | None
+    ) -> Done:
+        """One transaction a task: nobody waits long for a photo, and what is done stays done."""
+        until_s = None if limit_s is None else time.monotonic() + limit_s
+        done = Counter[Outcome]()
+        for target in self._targets(which):
+            if until_s is not None and time.monotonic() > until_s:
+                return Done(done, self.count(which))
+            done[change(target, done)] += 1
+        return Done(done)
 
     def _requeue(self, target: _Target, *, priority: int, delay_s: float) -> Outcome:
         try:
@@ -149,4 +174,5 @@ class DeadLetters:
 
     def _targets(self, which: Filter) -> list[_Target]:
         with self._database.transaction() as tx:
-            return [_Target(**row._mapping) for row in tx.execute(_FAILED, vars(which))]
+            rows = tx.execute(FAILED, {**which.parameters(), "limit": _LIMIT})
+            return [_Target(**row._mapping) for row in rows]

@@ -10,7 +10,7 @@ from functools import partial
 from db.session import Database, DatabaseAway, Transaction
 from observability.logs import logging_with
 from observability.metrics import TaskMetrics
-from tasks import records, states
+from tasks import pacing, records, states
 from tasks.courier import Courier, Dispatch, RedisAway
 from tasks.ending import Endings
 from tasks.errors import WORKER_LOST, LeaseLost
@@ -84,10 +84,9 @@ class Relay:
         with self._database.transaction() as tx:
             if not lead(tx):
                 return False
+            paces = pacing.paces(tx)
             for kind in self._kinds.values():
-                published = states.publish(tx, kind, window=self._window)
-                dispatches += published
-                tx.after_commit(partial(self._metrics.published, kind.name, len(published)))
+                dispatches += self._publish(tx, kind, paces.get(kind.name))
             if scan := self._scan_at_s <= time.monotonic():
                 dispatches += self._lost(tx)
         self._send(dispatches)
@@ -99,6 +98,14 @@ class Relay:
         if self._rescue_from_s <= time.monotonic():
             self._rescue()
         return len(dispatches) >= self._window
+
+    def _publish(self, tx: Transaction, kind: Kind, pace: pacing.Pace | None) -> list[Dispatch]:
+        at_most = None if pace is None else pace.room
+        published = states.publish(tx, kind, window=self._window, at_most=at_most)
+        if pace is not None:
+            pacing.spend(tx, pace, len(published))
+        tx.after_commit(partial(self._metrics.published, kind.name, len(published)))
+        return published
 
     def _lost(self, tx: Transaction) -> list[Dispatch]:
         """Tasks that have been `queued` for long and whose message isn't waiting in Redis."""

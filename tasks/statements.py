@@ -7,7 +7,7 @@ _NOT_PAUSED = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND paused)"
 
 SUBMIT = f"""
 WITH room AS (
-    SELECT {_NOT_PAUSED.format(queue=":kind")}
+    SELECT NOT EXISTS (SELECT FROM queues WHERE name = :kind AND (paused OR rate_per_s IS NOT NULL))
        AND NOT EXISTS (SELECT FROM tasks WHERE queue = :kind AND state = 'pending'
                        AND run_at <= statement_timestamp() AND priority <= 0)
        AND (SELECT count(*) FROM (SELECT FROM tasks WHERE queue = :kind AND state = 'queued'
@@ -51,8 +51,8 @@ WITH due AS (
     WHERE queue = :kind AND state = 'pending' AND run_at <= statement_timestamp()
       AND (priority > 0) = :bulk AND {_NOT_PAUSED.format(queue=":kind")}
     ORDER BY priority, run_at, id
-    LIMIT greatest(0, :window - (SELECT count(*) FROM (
-        SELECT FROM tasks WHERE queue = :kind AND state = 'queued' LIMIT :window) AS counted))
+    LIMIT least(CAST(:at_most AS bigint), greatest(0, :window - (SELECT count(*) FROM (
+        SELECT FROM tasks WHERE queue = :kind AND state = 'queued' LIMIT :window) AS counted)))
     FOR UPDATE SKIP LOCKED
 )
 UPDATE tasks

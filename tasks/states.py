@@ -14,6 +14,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
+from sqlalchemy import Row
+
 from db.session import Transaction
 from observability.logs import context
 from tasks import statements as sql
@@ -26,9 +28,9 @@ from tasks.records import Claimed, Ended, Failure, Held, Submitted
 def submit(tx: Transaction, kind: Kind, subject: UUID, *, window: int) -> Submitted:
     """Make a task, or share the live one for the same kind and subject (`Kind.second_submit`).
 
-    It is born `queued` if its queue isn't paused, nothing due waits before it and fewer than `window`
-    tasks are queued; else `pending`, for the relay. It gets the trace id of what is being done here, a
-    request say; a live one keeps its own.
+    It is born `queued` if its queue isn't paused and has no rate, nothing due waits before it and fewer
+    than `window` tasks are queued; else `pending`, for the relay. It gets the trace id of what is being
+    done here, a request say; a live one keeps its own.
     """
     row = tx.execute(
         sql.SUBMIT,
@@ -66,20 +68,18 @@ def submit_many(tx: Transaction, kind: Kind, subjects: Sequence[UUID]) -> int:
 BULK_WINDOW = 20
 
 
-def publish(tx: Transaction, kind: Kind, *, window: int) -> list[Dispatch]:
+def publish(tx: Transaction, kind: Kind, *, window: int, at_most: int | None = None) -> list[Dispatch]:
     """Take due tasks from `pending` to `queued`, at most so many that `window` are queued.
+
+    `at_most` bounds how many are taken, for a queue that has a rate.
 
     Redis is first in, first out. So that what comes fresh needn't wait behind a mass requeue, tasks of
     a priority above 0 are published only while fewer than `BULK_WINDOW` are queued.
     """
-    rows = [
-        row
-        for bulk in (False, True)
-        for row in tx.execute(
-            sql.PUBLISH,
-            {"kind": kind.name, "bulk": bulk, "window": min(window, BULK_WINDOW) if bulk else window},
-        )
-    ]
+    rows: list[Row[Any]] = []
+    for bulk, room in ((False, window), (True, min(window, BULK_WINDOW))):
+        left = None if at_most is None else at_most - len(rows)
+        rows += tx.execute(sql.PUBLISH, {"kind": kind.name, "bulk": bulk, "window": room, "at_most": left})
     return [Dispatch(kind.name, row.id, row.dispatch) for row in rows]
 
 
@@ -235,6 +235,11 @@ def discard_failed(tx: Transaction, kind: str, subject: UUID) -> None:
 
 def unpublish(tx: Transaction, kind: Kind) -> None:
     """Take a paused queue's tasks from `queued` back to `pending`; their messages become stale."""
+    tx.execute(upkeep.UNPUBLISH_PAUSED, {"kind": kind.name})
+
+
+def withdraw(tx: Transaction, kind: Kind) -> None:
+    """Take all of a queue's tasks from `queued` back to `pending`, for the relay to publish them anew."""
     tx.execute(upkeep.UNPUBLISH, {"kind": kind.name})
 
 

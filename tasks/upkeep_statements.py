@@ -61,8 +61,9 @@ DISCARD_OF_KIND = DISCARD.format(which="kind = :kind AND subject = :subject")
 
 UNPUBLISH = """
 UPDATE tasks SET state = 'pending', queued_at = NULL, sent_at = NULL
-WHERE queue = :kind AND state = 'queued' AND EXISTS (SELECT FROM queues WHERE name = :kind AND paused)
+WHERE queue = :kind AND state = 'queued'
 """
+UNPUBLISH_PAUSED = UNPUBLISH + " AND EXISTS (SELECT FROM queues WHERE name = :kind AND paused)"
 
 PRUNE = """
 WITH old AS (

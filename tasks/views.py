@@ -61,6 +61,7 @@ FROM tasks WHERE subject = ANY(:subjects) AND state <> 'discarded'
 ORDER BY subject, kind, created_at DESC, id DESC
 """
 _ONE = f"SELECT {_COLUMNS} FROM tasks WHERE id = :id"
+_SOME = f"SELECT {_COLUMNS} FROM tasks WHERE id = ANY(:ids) ORDER BY created_at DESC, id DESC"
 _ALL = f"SELECT {_COLUMNS} FROM tasks WHERE subject = :subject ORDER BY created_at, id"
 _FIND = f"""
 SELECT {_COLUMNS} FROM tasks
@@ -82,6 +83,11 @@ def newest(tx: Transaction, subjects: Sequence[UUID]) -> list[TaskView]:
 def of_subject(tx: Transaction, subject: UUID) -> list[TaskView]:
     """Every task of one subject that is still kept, the oldest first."""
     return _views(tx.execute(_ALL, {"subject": subject}))
+
+
+def of_ids(tx: Transaction, ids: Sequence[UUID]) -> list[TaskView]:
+    """Those of the given tasks that are there, the newest first."""
+    return _views(tx.execute(_SOME, {"ids": list(ids)}))
 
 
 def get(tx: Transaction, task_id: UUID) -> TaskView | None:

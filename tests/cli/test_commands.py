@@ -60,6 +60,11 @@ def test_a_queue_is_paused_and_resumed(app: Flask) -> None:
     assert run(app, "tasks", "resume", "preview").output == "preview is running\n"
 
 
+def test_a_queue_gets_a_rate_and_loses_it(app: Flask) -> None:
+    assert run(app, "tasks", "rate", "preview", "0.5").output == "preview has a rate of 0.5 a second\n"
+    assert run(app, "tasks", "rate", "preview", "none").output == "preview has no rate\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -68,6 +73,9 @@ def test_a_queue_is_paused_and_resumed(app: Flask) -> None:
         (("tasks", "discard", "--error-type", "nope"), "'nope' is not one of"),
         (("tasks", "list", "--limit", "-3"), "-3 is not in the range"),
         (("tasks", "pause", "nope"), "there is no queue nope"),
+        (("tasks", "rate", "nope", "1"), "there is no queue nope"),
+        (("tasks", "rate", "preview", "0"), "a rate is between"),
+        (("tasks", "rate", "preview", "fast"), "could not convert"),
         (("sweep", "--older-than", "0"), "0 is not in the range"),
         (("keys", "revoke", "nope"), "there is no live key nope"),
     ],

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tasks.dead_letters import Filter
 from tasks.errors import StaleMessage
+from tasks.filter import Filter
 from tasks.records import Failure
 from tests.tasks.layer import JOIN, RERUN, Layer, together
 
@@ -44,7 +44,7 @@ def test_a_mass_requeue_of_twins_runs_the_newest_and_discards_the_older(layer: L
     subject = uuid4()
     twins = [fail(layer, subject) for _ in range(5)]
     other = fail(layer)
-    assert layer.dead_letters.requeue_all(Filter()) == {"requeued": 2, "unchanged": 4}
+    assert layer.dead_letters.requeue_all(Filter()).outcomes == {"requeued": 2, "unchanged": 4}
     assert [layer.task(task_id).state for task_id in twins] == ["discarded"] * 4 + ["pending"]
     assert layer.task(other).state == "pending"
 
@@ -63,7 +63,7 @@ def test_a_filter_means_kind_and_error_type(layer: Layer) -> None:
     broken, lost = fail(layer), fail(layer, error_type="worker-lost")
     assert layer.dead_letters.count(Filter(error_type="broken")) == 1
     assert layer.dead_letters.count(Filter(kind="rerun")) == 0
-    assert layer.dead_letters.discard_all(Filter(error_type="broken")) == {"discarded": 1}
+    assert layer.dead_letters.discard_all(Filter(error_type="broken")).outcomes == {"discarded": 1}
     assert (layer.task(broken).state, layer.task(lost).state) == ("discarded", "failed")
 
 
