@@ -17,16 +17,34 @@ from api.rooms import rooms
 from api.schemas import BatchSchema, ExifSchema, ListArguments, PhotoSchema, PhotosSchema, version_of
 from api.task_schemas import ReprocessArguments
 from api.tracing import log_more
-from api.upload import received
+from api.upload import BODY, FORM_OF_SEVERAL, received
 from api.waiting import wait_asked, wait_while_processing
 from photos.intake import Upload
-from photos.photo import PhotoView
+from photos.photo import SIZES, PhotoView
 from photos.views import Filters
 
 blueprint = Blueprint(
     "photos", __name__, url_prefix="/v1/photos", description="Photos and what is made of them"
 )
 
+_LOCATION = {"Location": {"description": "the photo", "schema": {"type": "string"}}}
+_PREFER = {
+    "in": "header",
+    "name": "Prefer",
+    "schema": {"type": "string"},
+    "example": "wait=10",
+    "description": "`wait=N` (RFC 7240): hold the answer until the photo is finished, N seconds at most",
+}
+_OF_PREVIEWS = [
+    {"in": "path", "name": "size", "required": True, "schema": {"type": "string", "enum": list(SIZES)}},
+    {
+        "in": "query",
+        "name": "v",
+        "schema": {"type": "string"},
+        "description": "as the photo's `url`s have it; then the answer may be cached for ever",
+    },
+    {"in": "header", "name": "If-None-Match", "schema": {"type": "string"}},
+]
 _FOREVER = "private, immutable, max-age=31536000"
 
 
@@ -35,9 +53,15 @@ class Photos(MethodView):
     """The owner's photos."""
 
     @requires("photos:write")
-    @blueprint.doc(parameters=[idempotency.PARAMETER, *digests.PARAMETERS])
-    @blueprint.response(202, PhotoSchema, description="Taken in; previews and metadata follow")
-    @blueprint.alt_response(200, schema=PhotoSchema, description="The owner has this file already")
+    @blueprint.doc(requestBody=BODY, parameters=[idempotency.PARAMETER, *digests.PARAMETERS])
+    @blueprint.response(
+        202, PhotoSchema, description="Taken in; previews and metadata follow", headers=_LOCATION
+    )
+    @blueprint.alt_response(
+        200, schema=PhotoSchema, description="The owner has this file already", headers=_LOCATION
+    )
+    @blueprint.alt_response(413, **PROBLEM, description="Larger than `SAFELIGHT_MAX_UPLOAD_BYTES`")
+    @blueprint.alt_response(415, **PROBLEM, description="No photo, by its first bytes, or a compressed body")
     @blueprint.alt_response(408, **PROBLEM, description="The body stalls, or comes too slowly")
     @blueprint.alt_response(409, **PROBLEM, description="The first request with this key is under way")
     def post(self) -> tuple[PhotoView, int, dict[str, str]]:
@@ -96,6 +120,9 @@ class Batch(MethodView):
     """Several photos at once."""
 
     @requires("photos:write")
+    @blueprint.doc(requestBody=FORM_OF_SEVERAL)
+    @blueprint.alt_response(413, **PROBLEM, description="Larger than `SAFELIGHT_MAX_BATCH_BYTES`")
+    @blueprint.alt_response(415, **PROBLEM, description="No form, or a compressed one")
     @blueprint.response(207, BatchSchema, description="A result for each file, in order")
     @blueprint.alt_response(408, **PROBLEM, description="The body stalls, or comes too slowly")
     def post(self) -> dict[str, Any]:
@@ -119,6 +146,7 @@ class Photo(MethodView):
     """One photo."""
 
     @requires("photos:read")
+    @blueprint.doc(parameters=[_PREFER])
     @blueprint.response(200, PhotoSchema)
     def get(self, photo_id: UUID) -> tuple[PhotoView, int, dict[str, str]]:
         """The photo with its tasks; `Prefer: wait=N` waits up to 30 s until it is finished."""
@@ -159,7 +187,9 @@ class Preview(MethodView):
     """A preview's bytes."""
 
     @requires("photos:read")
+    @blueprint.doc(parameters=_OF_PREVIEWS)
     @blueprint.response(200, content_type="image/jpeg")
+    @blueprint.alt_response(304, description="The client has it already")
     @blueprint.alt_response(202, description="It is being made: try again after Retry-After seconds")
     def get(self, photo_id: UUID, size: str) -> Response:
         """A preview: `small`, `medium` or `large`; strong ETag, cached for ever under `?v=`."""

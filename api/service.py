@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
-from api import documents, errors, events, health, originals, photos, queues, tasks, tracing
+from api import documents, errors, events, health, openapi, originals, photos, queues, tasks, tracing
 from api.body import linger
 from api.conditions import tag
 from api.rooms import Rooms
@@ -46,7 +46,7 @@ def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
         api.register_blueprint(room.blueprint)
     app.register_blueprint(health.blueprint)
     app.register_blueprint(documents.blueprint)
-    spec = app.extensions["safelight.openapi"] = documents.complete(api.spec.to_dict())
+    spec = app.extensions["safelight.openapi"] = openapi.complete(api.spec.to_dict())
     for method, route, documented in _operations(app, spec["paths"]):
         metrics.expect(method, route, documented | set(errors.STATUSES))
     return app

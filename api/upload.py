@@ -17,6 +17,33 @@ from photos.intake import Intake, Upload
 
 _MAX_PARTS = 50
 
+_BINARY = {"type": "string", "contentMediaType": "application/octet-stream"}
+# One file, as it is or in a form (OpenAPI 3.1, 4.8.14.4.5).
+BODY = {
+    "required": True,
+    "description": "one photo",
+    "content": {
+        "image/*": {"schema": {}},
+        "application/octet-stream": {"schema": {}},
+        "multipart/form-data": {
+            "schema": {"type": "object", "required": [FIELD], "properties": {FIELD: _BINARY}}
+        },
+    },
+}
+FORM_OF_SEVERAL = {
+    "required": True,
+    "description": "photos, each a field of the same name",
+    "content": {
+        "multipart/form-data": {
+            "schema": {
+                "type": "object",
+                "required": [FIELD],
+                "properties": {FIELD: {"type": "array", "items": _BINARY, "minItems": 1}},
+            }
+        }
+    },
+}
+
 Begin = Callable[[], Upload]
 
 
