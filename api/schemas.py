@@ -108,6 +108,9 @@ class BatchSchema(ma.Schema):
     results = fields.List(fields.Nested(ResultSchema), required=True)
 
 
+_LOCAL = {"format": "local-date-time", "pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d$"}
+
+
 class LocalTime(fields.NaiveDateTime):
     """A camera's local time."""
 
@@ -126,9 +129,11 @@ class ListArguments(ma.Schema):
 
     taken_after = LocalTime(
         load_default=None,
-        metadata={"description": "the camera's local time, to the second; itself included"},
+        metadata={**_LOCAL, "description": "the camera's local time, to the second; itself included"},
     )
-    taken_before = LocalTime(load_default=None, metadata={"description": "the same, itself not included"})
+    taken_before = LocalTime(
+        load_default=None, metadata={**_LOCAL, "description": "the same, itself not included"}
+    )
     sha256 = fields.String(
         load_default=None, validate=validate.Regexp(r"[0-9a-fA-F]{64}\Z", error="64 hexadecimal digits.")
     )

@@ -1,0 +1,46 @@
+"""schemathesis over the whole OpenAPI document, against the running service."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.flows.farm import Farm
+from tests.pictures import jpeg
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
+
+_LIMIT_S = 120
+# What a photo is can't be told by a schema: bytes and digests that fit it are refused, and a form's parts
+# need no type. A stream of events doesn't end; it has tests of its own.
+_NOT_CHECKED = "positive_data_acceptance,negative_data_rejection"
+
+
+def test_every_answer_is_as_documented_and_none_is_a_servers_error(tmp_path: Path) -> None:
+    with Farm(tmp_path) as farm:
+        key = farm.key("anna", "admin")
+        for seed in range(5):
+            farm.wait_ready(farm.upload(jpeg(64, 64, seed=seed), key), key)
+        schemathesis = str(Path(sys.executable).parent / "schemathesis")
+        options = {
+            "--header": f"Authorization: {key['Authorization']}",
+            "--exclude-checks": _NOT_CHECKED,
+            "--exclude-path-regex": "events$",
+            "--max-time": str(_LIMIT_S),
+            "--max-failures": "20",
+            "--request-timeout": "40",
+            "--workers": "2",
+        }
+        url = f"http://127.0.0.1:{farm.settings.port}/openapi.json"
+        run = subprocess.run(
+            [schemathesis, "run", url, *(part for option in options.items() for part in option)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert run.returncode == 0, run.stdout[-6000:] + run.stderr[-2000:]
+        assert " passed" in run.stdout
