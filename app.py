@@ -14,7 +14,9 @@ import cli.keys
 import cli.tasks
 import cli.trace
 import cli.upkeep
+from api.hub import Hub
 from api.keys import Keys
+from api.places import Places
 from api.rooms import Rooms
 from config import Settings
 from db.session import Database
@@ -23,6 +25,7 @@ from observability.metrics import PhotoMetrics, StoreMetrics, process_registry
 from observability.pipeline import SCRAPE_LIMIT_S, PipelineCollector
 from observability.presence import Presence, processes, targets
 from photos.deletion import Deletion
+from photos.feed import Feed
 from photos.intake import Intake
 from photos.kinds import ERROR_TYPES, KINDS
 from photos.reprocessing import Reprocessing
@@ -38,6 +41,7 @@ from tasks.figures import DEPTH_STATES, Figures, figures
 from tasks.overview import Overview
 from tasks.queues import Queues
 from tasks.submit import Submitter
+from tasks.wire import Wire
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -71,6 +75,10 @@ def create_app(settings: Settings | None = None) -> Flask:
         dead_letters=dead_letters,
         queues=queues,
         overview=Overview(database, client, KINDS),
+        feed=(feed := Feed(database)),
+        hub=(hub := Hub(feed, Wire(client), keys.live)),
+        places=Places(settings.api_waiting),
+        retention_s=settings.retention_s,
     )
     app = api.service.build(rooms, registry)
     monitoring = api.monitoring.build(_pipeline(settings, client, store), lambda: targets(client))
@@ -80,6 +88,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.extensions["safelight.presence"] = Presence(
         client, registry, role="api", host=settings.monitoring_host, interval_s=settings.heartbeat_s
     )
+    app.extensions["safelight.hub"] = hub
     upkeep = Upkeep(database, store, submitter, photo_states)
     for command in (
         cli.keys.commands(keys),

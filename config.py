@@ -32,6 +32,7 @@ class Settings:
     monitoring_port: int = 8001
     api_processes: int = 2
     api_threads: int = 32
+    api_waiting: int = 256
     max_upload_bytes: int = 256 * MIB
     max_pixels: int = 250_000_000
     window: int = 2_000

@@ -14,8 +14,10 @@ bind = [
 ]
 worker_class = "gthread"
 workers = _settings.api_processes
-# A waiting client (`Prefer: wait`) holds a thread, never a database connection.
-threads = _settings.api_threads
+# A waiting client (an event stream, `Prefer: wait`) holds a thread, never a database connection. So that none
+# of the others' are among them there are as many more as clients may wait; one is made when it is needed.
+threads = _settings.api_threads + _settings.api_waiting
+worker_connections = threads + 1000
 graceful_timeout = 8
 keepalive = 5
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn's heartbeat file
@@ -36,9 +38,11 @@ logconfig_dict = {
 def post_worker_init(worker: Any) -> None:
     """In each API process, after the fork: serve its own metrics, and announce it."""
     worker.wsgi.extensions["safelight.presence"].start()
+    worker.wsgi.extensions["safelight.hub"].watch(lambda: bool(worker.alive))
 
 
 def worker_exit(server: Any, worker: Any) -> None:
     """Withdraw what `post_worker_init` announced."""
     if getattr(worker, "wsgi", None) is not None:
+        worker.wsgi.extensions["safelight.hub"].stop()
         worker.wsgi.extensions["safelight.presence"].stop()

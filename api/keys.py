@@ -6,12 +6,12 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, func, insert, select, update
 
 from db.session import Database
 from db.tables import keys
@@ -71,11 +71,8 @@ class Keys:
         form = _FORM.fullmatch(text)
         if form is None:
             return None
-        usable = keys.c.revoked_at.is_(None) & (
-            keys.c.expires_at.is_(None) | (keys.c.expires_at > func.clock_timestamp())
-        )
         with self._database.transaction() as tx:
-            row = tx.execute(select(keys).where(keys.c.id == form[1], usable)).one_or_none()
+            row = tx.execute(select(keys).where(keys.c.id == form[1], _usable())).one_or_none()
         stored = row.secret_sha256 if row is not None else bytes(32)
         if not hmac.compare_digest(stored, _hash(form[2])) or row is None:
             return None
@@ -100,6 +97,22 @@ class Keys:
         with self._database.transaction() as tx:
             ended = tx.execute(update(keys).where(live).values(revoked_at=func.clock_timestamp()))
         return ended.rowcount == 1
+
+    def live(self, identities: Collection[str]) -> set[str]:
+        """Those of the keys that may still be used.
+
+        Raises:
+            DatabaseAway
+        """
+        meant = keys.c.id.in_(list(identities)) & _usable()
+        with self._database.transaction() as tx:
+            return set(tx.execute(select(keys.c.id).where(meant)).scalars())
+
+
+def _usable() -> ColumnElement[bool]:
+    return keys.c.revoked_at.is_(None) & (
+        keys.c.expires_at.is_(None) | (keys.c.expires_at > func.clock_timestamp())
+    )
 
 
 def _hash(secret: str) -> bytes:

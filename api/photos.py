@@ -78,7 +78,12 @@ class Photo(MethodView):
         if not wait_s:
             return photo, 200, {}
         if photo.state == "processing":
-            wait_while(lambda: views.is_processing(photo_id), timeout_s=wait_s)
+            if not rooms().places.take():  # it may be preferred, and can't be demanded
+                return photo, 200, {}
+            try:
+                wait_while(lambda: views.is_processing(photo_id), timeout_s=wait_s)
+            finally:
+                rooms().places.free()
             photo = views.get(photo_id, owner=owner)
         return photo, 200, {"Preference-Applied": f"wait={wait_s:.0f}"}
 

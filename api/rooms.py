@@ -8,8 +8,11 @@ from typing import cast
 
 from flask import current_app
 
+from api.hub import Hub
 from api.keys import Keys
+from api.places import Places
 from photos.deletion import Deletion
+from photos.feed import Feed
 from photos.intake import Intake
 from photos.reprocessing import Reprocessing
 from photos.tasks import PhotoTasks
@@ -26,6 +29,8 @@ class Rooms:
     Attributes:
         checks: by name of a dependency, a function that raises if it is away.
         max_upload_bytes: the largest file that is taken.
+        places: for clients that wait.
+        retention_s: how long the history of what has ended is kept.
     """
 
     keys: Keys
@@ -39,6 +44,10 @@ class Rooms:
     dead_letters: DeadLetters
     queues: Queues
     overview: Overview
+    feed: Feed
+    hub: Hub
+    places: Places
+    retention_s: float
 
 
 def rooms() -> Rooms:

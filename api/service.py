@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
-from api import errors, health, photos, queues, tasks, tracing
+from api import errors, events, health, photos, queues, tasks, tracing
 from api.body import linger
 from api.rooms import Rooms
 from api.tracing import log_more
@@ -43,7 +43,7 @@ def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
     api = errors.ProblemApi(app)
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
-    for room in (photos, tasks, queues):
+    for room in (photos, events, tasks, queues):
         api.register_blueprint(room.blueprint)
     app.register_blueprint(health.blueprint)
     for method, route, documented in _operations(app, api.spec.to_dict()["paths"]):

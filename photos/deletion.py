@@ -49,5 +49,6 @@ def _delete(tx: Transaction, photo_id: UUID, owner: str) -> list[str]:
     keys = list(tx.execute(select(previews.c.key).where(previews.c.photo_id == photo_id)).scalars())
     states.abandon(tx, photo_id)
     tx.execute(delete(photos).where(photos.c.id == photo_id))
-    tx.execute(events.insert().values(type="photo-deleted", subject=photo_id, data=states.origin()))
+    told = {**states.origin(), "owner": owner}  # nothing else says any more whose it was
+    tx.execute(events.insert().values(type="photo-deleted", subject=photo_id, data=told))
     return [original_key, *keys]

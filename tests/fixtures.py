@@ -86,9 +86,11 @@ def stored_files(store: Store, tmp_path: Path) -> Callable[[], list[str]]:
 
 
 @pytest.fixture
-def app(settings: Settings, database: Database) -> Flask:
+def app(settings: Settings, database: Database) -> Iterator[Flask]:
     """The API as gunicorn runs it."""
-    return create_app(settings)
+    app = create_app(settings)
+    yield app
+    app.extensions["safelight.hub"].stop()
 
 
 @pytest.fixture

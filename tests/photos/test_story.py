@@ -97,7 +97,7 @@ def test_a_deleted_photos_story_is_still_known(
     story = Stories(database).tell(photo_id)
     assert told(story) == ["photo-accepted", "photo-deleted"]
     assert told(story, "preview") == ["task-submitted", "task-cancelled"]
-    assert story.moments[-1].details == {"key_id": "k2"}
+    assert story.moments[-1].details == {"key_id": "k2", "owner": "anna"}
     assert "filename" not in story.moments[0].details
 
 

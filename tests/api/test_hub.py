@@ -1,0 +1,163 @@
+"""One reader for all streams, and an end to those that don't read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID, uuid4
+
+import pytest
+
+import api.hub
+from api.hub import Hub, Stream, StreamEnded
+from config import Settings
+from db.session import Database, DatabaseAway
+from photos.feed import Batch, Event, Feed, Position
+from tasks.courier import connect
+from tasks.wire import Wire
+from tests.waiting import until
+
+
+class CountingFeed(Feed):
+    """A feed that counts how often it is read, and is away when told to be."""
+
+    reads = 0
+    away = False
+
+    def after(self, position: Position, *, limit: int) -> Batch:
+        self.reads += 1
+        if self.away:
+            raise DatabaseAway("away")
+        return super().after(position, limit=limit)
+
+
+@dataclass
+class Aborts:
+    """Which connections were broken."""
+
+    owners: list[str] = field(default_factory=list)
+
+    def stream(self, owner: str = "anna", photo_id: UUID | None = None) -> Stream:
+        """A stream of an owner."""
+        return Stream(owner, photo_id, "key", lambda: self.owners.append(owner))
+
+
+@pytest.fixture
+def aborts() -> Aborts:
+    """Nothing was broken yet."""
+    return Aborts()
+
+
+@pytest.fixture
+def history(database: Database) -> CountingFeed:
+    """The feed over the empty database."""
+    return CountingFeed(database)
+
+
+@pytest.fixture
+def hub(history: CountingFeed, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub that polls often; every key is live."""
+    monkeypatch.setattr(api.hub, "POLL_S", 0.1)
+    hub = Hub(history, Wire(connect(settings.redis_url)), set)
+    yield hub
+    hub.stop()
+
+
+def event(owner: str, photo_id: UUID | None = None) -> Event:
+    """Something that happened to an owner's photo."""
+    now = datetime.now(UTC)
+    return Event(Position(1, 1), "photo-ready", now, owner, photo_id or uuid4(), "ready", None, None, {})
+
+
+def tell(database: Database, owner: str) -> None:
+    """A photo of an owner was deleted, and that is committed."""
+    with database.transaction() as tx:
+        tx.execute(
+            "INSERT INTO events (type, subject, data)"
+            " VALUES ('photo-deleted', gen_random_uuid(), jsonb_build_object('owner', CAST(:owner AS text)))",
+            {"owner": owner},
+        )
+
+
+def test_a_stream_gets_its_owners_events_and_one_of_a_photo_that_photos() -> None:
+    photo_id, aborts = uuid4(), Aborts()
+    every, one = aborts.stream("anna"), aborts.stream("anna", photo_id)
+    for told in (event("bert"), event("anna"), event("anna", photo_id)):
+        every.offer(told)
+        one.offer(told)
+    assert [every.take(0), every.take(0)] != [None, None]
+    assert every.take(0) is None
+    taken = one.take(0)
+    assert taken is not None
+    assert taken.photo_id == photo_id
+    assert one.take(0) is None
+
+
+def test_many_streams_cost_no_more_reads_than_one(
+    hub: Hub, history: CountingFeed, database: Database, aborts: Aborts
+) -> None:
+    streams = [aborts.stream(f"owner-{number % 2}") for number in range(100)]
+    for stream in streams:
+        hub.add(stream)
+    begun = history.reads
+    tell(database, "owner-0")
+    told = [stream.take(10) for stream in streams[::2]]
+    assert all(told)
+    assert history.reads - begun < 20
+    assert all(stream.is_idle for stream in streams[1::2])
+
+
+def test_without_streams_nobody_is_asked(hub: Hub, history: CountingFeed, aborts: Aborts) -> None:
+    stream = aborts.stream()
+    hub.add(stream)
+    until(lambda: history.reads > 2)
+    hub.remove(stream)
+    reads = [history.reads]
+
+    def is_quiet() -> bool:
+        reads.append(history.reads)
+        return len(reads) > 20 and reads[-1] == reads[-20]
+
+    until(is_quiet)
+
+
+def test_streams_go_on_when_the_database_is_back(
+    hub: Hub, history: CountingFeed, database: Database, aborts: Aborts
+) -> None:
+    stream = aborts.stream()
+    hub.add(stream)
+    history.away = True
+    begun = history.reads
+    tell(database, "anna")
+    until(lambda: history.reads > begun + 1)
+    assert stream.is_idle
+    history.away = False
+    assert stream.take(10) is not None
+
+
+def test_a_client_that_does_not_read_is_ended_and_its_connection_broken(
+    hub: Hub, aborts: Aborts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api.hub, "_WAITING_MAX", 3)
+    monkeypatch.setattr(api.hub, "_ABORT_S", 0.0)
+    stream, other = aborts.stream("slow"), aborts.stream("other")
+    hub.add(stream)
+    hub.add(other)
+    for _ in range(4):
+        stream.offer(event("slow"))
+    with pytest.raises(StreamEnded):
+        stream.take(0)
+    until(lambda: "slow" in aborts.owners)
+    assert set(aborts.owners) == {"slow"}
+    assert other.take(0) is None
+
+
+def test_a_hub_that_stopped_ends_its_streams_and_takes_none(hub: Hub, aborts: Aborts) -> None:
+    stream = aborts.stream()
+    hub.add(stream)
+    hub.stop()
+    with pytest.raises(StreamEnded):
+        stream.take(5)
+    with pytest.raises(StreamEnded):
+        hub.add(aborts.stream())
