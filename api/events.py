@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -18,8 +17,9 @@ from marshmallow import fields
 
 from api.auth import current_key, requires
 from api.errors import Problem
-from api.hub import Hub, Stream, StreamEnded
+from api.hub import Hub
 from api.rooms import rooms
+from api.stream import Stream, StreamEnded
 from db.session import DatabaseAway
 from photos.feed import Event, Feed, Mark, Position
 
@@ -94,7 +94,7 @@ def _stream(photo_id: UUID | None, last_id: str | None) -> Response:
     places, hub, key = rooms().places, rooms().hub, current_key()
     if not places.take():
         raise _full("as many clients as can be are waiting here already")
-    stream = Stream(key.owner, photo_id, key.id, _aborting(request.environ.get("gunicorn.socket")))
+    stream = Stream(key.owner, photo_id, key.id, request.environ.get("gunicorn.socket"))
 
     def close() -> None:
         hub.remove(stream)
@@ -118,15 +118,6 @@ def _stream(photo_id: UUID | None, last_id: str | None) -> Response:
 
 def _full(detail: str) -> Problem:
     return Problem(503, "too-many-streams", detail, {"Retry-After": str(_AGAIN_S)})
-
-
-def _aborting(connection: socket.socket | None) -> Callable[[], None]:
-    def abort() -> None:
-        with suppress(OSError):
-            if connection is not None:
-                connection.shutdown(socket.SHUT_RDWR)
-
-    return abort
 
 
 def _since(begun: Mark, last_id: str | None) -> tuple[Position, str | None]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Collection
-from uuid import UUID
 
+from api.stream import Stream, StreamEnded, gone
 from observability.outage import Outage
-from photos.feed import Event, Feed, Mark
+from photos.feed import Feed, Mark
 from tasks.wire import Wire
 
 logger = logging.getLogger(__name__)
@@ -20,72 +19,7 @@ POLL_S = 1.0
 # heard as one.
 _SOON_S = 0.05
 _BATCH = 1_000
-# A client that is further behind doesn't read: it may come again, and read on from where it was.
-_WAITING_MAX = 1_000
 _KEYS_S = 20.0
-# A thread that is still writing to its client so long after its stream's end won't come back by itself.
-_ABORT_S = 2.0
-
-
-class StreamEnded(Exception):
-    """The stream was ended from this side: a shutdown, a revoked key, a client that doesn't read."""
-
-
-class Stream:
-    """What one client has still to be told.
-
-    Args:
-        abort: breaks the connection, for a thread that hangs in it.
-    """
-
-    def __init__(self, owner: str, photo_id: UUID | None, key_id: str, abort: Callable[[], None]) -> None:
-        self.owner = owner
-        self.photo_id = photo_id
-        self.key_id = key_id
-        self.ended_s: float | None = None
-        self._abort = abort
-        self._waiting: deque[Event] = deque()
-        self._changed = threading.Condition()
-
-    def offer(self, event: Event) -> None:
-        """Add an event, if it is one for this client."""
-        if event.owner != self.owner or self.photo_id not in (None, event.photo_id):
-            return
-        if len(self._waiting) >= _WAITING_MAX:
-            self.end()
-            return
-        with self._changed:
-            self._waiting.append(event)
-            self._changed.notify()
-
-    def take(self, timeout_s: float) -> Event | None:
-        """The next event, None if none comes within `timeout_s`.
-
-        Raises:
-            StreamEnded
-        """
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self.ended_s is not None, timeout_s)
-            if self.ended_s is not None:
-                raise StreamEnded
-            return self._waiting.popleft() if self._waiting else None
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether there is nothing to be told."""
-        return not self._waiting
-
-    def end(self) -> None:
-        """Have the client told no more."""
-        with self._changed:
-            if self.ended_s is None:
-                self.ended_s = time.monotonic()
-            self._changed.notify()
-
-    def abort_if_stuck(self) -> None:
-        """Break the connection of a stream that ended a while ago."""
-        if self.ended_s is not None and time.monotonic() > self.ended_s + _ABORT_S:
-            self._abort()
 
 
 class Hub:
@@ -184,6 +118,8 @@ class Hub:
             return POLL_S
         for stream in streams:
             stream.abort_if_stuck()
+        for stream in gone(streams):
+            stream.end()
         self._end_revoked(streams)
         batch = self._feed.after(since.position, limit=_BATCH)
         with self._lock:

@@ -8,8 +8,8 @@ from flask.views import MethodView
 from flask_smorest import Blueprint
 
 from api.auth import requires
+from api.queue_schemas import QueueArguments, QueueSchema, QueuesSchema
 from api.rooms import rooms
-from api.task_schemas import QueueArguments, QueueSchema, QueuesSchema
 from tasks.overview import QueueView
 
 blueprint = Blueprint("queues", __name__, url_prefix="/v1/queues", description="Queues and workers")

@@ -24,7 +24,8 @@ from api.task_schemas import (
     attempt_json,
 )
 from photos.tasks import Which
-from tasks.dead_letters import Done, Filter
+from tasks.dead_letters import Done
+from tasks.filter import Filter
 from tasks.views import TaskView
 
 blueprint = Blueprint("tasks", __name__, url_prefix="/v1", description="Tasks, and those that failed")

@@ -13,7 +13,8 @@ from cli import told
 from db.session import Database
 from db.tables import TASK_STATES
 from tasks import views
-from tasks.dead_letters import DeadLetters, Filter, Outcome
+from tasks.dead_letters import DeadLetters, Outcome
+from tasks.filter import Filter
 from tasks.queues import Queues
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]

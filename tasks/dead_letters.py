@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -15,7 +14,8 @@ from sqlalchemy.exc import IntegrityError
 from db.session import Database
 from tasks import states
 from tasks.ending import Subjects
-from tasks.groups import MESSAGE, Group, groups
+from tasks.filter import COUNT, FAILED, Filter
+from tasks.groups import Group, groups
 
 # Requeued in bulk, tasks run behind everything that is new, and not faster than this.
 BULK_PRIORITY = 10
@@ -25,36 +25,6 @@ _LIMIT = 100_000
 Outcome = Literal["requeued", "joined", "discarded", "cancelled", "unchanged"]
 
 _ONE = "SELECT id, kind, subject FROM tasks WHERE id = :id"
-_MEANT = f"""
-FROM tasks
-WHERE state = 'failed' AND (CAST(:kind AS text) IS NULL OR kind = :kind)
-  AND (CAST(:error_type AS text) IS NULL OR error_type = :error_type)
-  AND (CAST(:message AS text) IS NULL OR {MESSAGE} = :message)
-  AND (CAST(:failed_before AS timestamptz) IS NULL OR finished_at < :failed_before)
-  AND (CAST(:ids AS uuid[]) IS NULL OR id = ANY(CAST(:ids AS uuid[])))
-"""
-_FAILED = f"SELECT id, kind, subject {_MEANT} ORDER BY created_at DESC, id DESC LIMIT :limit"
-_COUNT = f"SELECT count(*) {_MEANT}"
-
-
-@dataclass(frozen=True)
-class Filter:
-    """Which failed tasks are meant; None is any.
-
-    Attributes:
-        message: as `tasks.groups` has it.
-        failed_before: the last attempt ended before that instant.
-    """
-
-    kind: str | None = None
-    error_type: str | None = None
-    message: str | None = None
-    failed_before: datetime | None = None
-    ids: tuple[UUID, ...] | None = None
-
-    def parameters(self) -> dict[str, object]:
-        """The filter as its statements take it."""
-        return {**vars(self), "ids": None if self.ids is None else list(self.ids)}
 
 
 @dataclass(frozen=True)
@@ -86,7 +56,7 @@ class DeadLetters:
             DatabaseAway
         """
         with self._database.transaction() as tx:
-            return int(tx.execute(_COUNT, which.parameters()).scalar_one())
+            return int(tx.execute(COUNT, which.parameters()).scalar_one())
 
     def groups(self, *, limit: int) -> list[Group]:
         """Failed tasks in groups of those that failed alike, the largest first.
@@ -204,5 +174,5 @@ class DeadLetters:
 
     def _targets(self, which: Filter) -> list[_Target]:
         with self._database.transaction() as tx:
-            rows = tx.execute(_FAILED, {**which.parameters(), "limit": _LIMIT})
+            rows = tx.execute(FAILED, {**which.parameters(), "limit": _LIMIT})
             return [_Target(**row._mapping) for row in rows]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 import pytest
 
 import api.hub
-from api.hub import Hub, Stream, StreamEnded
+import api.stream
+from api.hub import Hub
+from api.stream import Stream, StreamEnded
 from config import Settings
 from db.session import Database, DatabaseAway
 from photos.feed import Batch, Event, Feed, Position
@@ -32,21 +34,17 @@ class CountingFeed(Feed):
         return super().after(position, limit=limit)
 
 
-@dataclass
-class Aborts:
-    """Which connections were broken."""
-
-    owners: list[str] = field(default_factory=list)
-
-    def stream(self, owner: str = "anna", photo_id: UUID | None = None) -> Stream:
-        """A stream of an owner."""
-        return Stream(owner, photo_id, "key", lambda: self.owners.append(owner))
+def stream_of(owner: str, connection: socket.socket | None = None, *, photo_id: UUID | None = None) -> Stream:
+    """A stream of an owner."""
+    return Stream(owner, photo_id, "key", connection)
 
 
 @pytest.fixture
-def aborts() -> Aborts:
-    """Nothing was broken yet."""
-    return Aborts()
+def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """A connection: (ours, the client's)."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
 
 
 @pytest.fixture
@@ -81,8 +79,8 @@ def tell(database: Database, owner: str) -> None:
 
 
 def test_a_stream_gets_its_owners_events_and_one_of_a_photo_that_photos() -> None:
-    photo_id, aborts = uuid4(), Aborts()
-    every, one = aborts.stream("anna"), aborts.stream("anna", photo_id)
+    photo_id = uuid4()
+    every, one = stream_of("anna"), stream_of("anna", photo_id=photo_id)
     for told in (event("bert"), event("anna"), event("anna", photo_id)):
         every.offer(told)
         one.offer(told)
@@ -95,9 +93,9 @@ def test_a_stream_gets_its_owners_events_and_one_of_a_photo_that_photos() -> Non
 
 
 def test_many_streams_cost_no_more_reads_than_one(
-    hub: Hub, history: CountingFeed, database: Database, aborts: Aborts
+    hub: Hub, history: CountingFeed, database: Database
 ) -> None:
-    streams = [aborts.stream(f"owner-{number % 2}") for number in range(100)]
+    streams = [stream_of(f"owner-{number % 2}") for number in range(100)]
     for stream in streams:
         hub.add(stream)
     begun = history.reads
@@ -108,8 +106,8 @@ def test_many_streams_cost_no_more_reads_than_one(
     assert all(stream.is_idle for stream in streams[1::2])
 
 
-def test_without_streams_nobody_is_asked(hub: Hub, history: CountingFeed, aborts: Aborts) -> None:
-    stream = aborts.stream()
+def test_without_streams_nobody_is_asked(hub: Hub, history: CountingFeed) -> None:
+    stream = stream_of("anna")
     hub.add(stream)
     until(lambda: history.reads > 2)
     hub.remove(stream)
@@ -122,10 +120,8 @@ def test_without_streams_nobody_is_asked(hub: Hub, history: CountingFeed, aborts
     until(is_quiet)
 
 
-def test_streams_go_on_when_the_database_is_back(
-    hub: Hub, history: CountingFeed, database: Database, aborts: Aborts
-) -> None:
-    stream = aborts.stream()
+def test_streams_go_on_when_the_database_is_back(hub: Hub, history: CountingFeed, database: Database) -> None:
+    stream = stream_of("anna")
     hub.add(stream)
     history.away = True
     begun = history.reads
@@ -137,27 +133,40 @@ def test_streams_go_on_when_the_database_is_back(
 
 
 def test_a_client_that_does_not_read_is_ended_and_its_connection_broken(
-    hub: Hub, aborts: Aborts, monkeypatch: pytest.MonkeyPatch
+    hub: Hub, connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api.hub, "_WAITING_MAX", 3)
-    monkeypatch.setattr(api.hub, "_ABORT_S", 0.0)
-    stream, other = aborts.stream("slow"), aborts.stream("other")
+    monkeypatch.setattr(api.stream, "_WAITING_MAX", 3)
+    monkeypatch.setattr(api.stream, "_ABORT_S", 0.0)
+    ours, theirs = connection
+    stream, other = stream_of("slow", ours), stream_of("other")
     hub.add(stream)
     hub.add(other)
     for _ in range(4):
         stream.offer(event("slow"))
     with pytest.raises(StreamEnded):
         stream.take(0)
-    until(lambda: "slow" in aborts.owners)
-    assert set(aborts.owners) == {"slow"}
+    theirs.settimeout(10)
+    assert theirs.recv(1) == b""
     assert other.take(0) is None
 
 
-def test_a_hub_that_stopped_ends_its_streams_and_takes_none(hub: Hub, aborts: Aborts) -> None:
-    stream = aborts.stream()
+def test_a_client_that_went_is_noticed_before_anything_is_told(
+    hub: Hub, connection: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = connection
+    stream = stream_of("anna", ours)
+    hub.add(stream)
+    assert stream.take(0.5) is None
+    theirs.close()
+    with pytest.raises(StreamEnded):
+        stream.take(10)
+
+
+def test_a_hub_that_stopped_ends_its_streams_and_takes_none(hub: Hub) -> None:
+    stream = stream_of("anna")
     hub.add(stream)
     hub.stop()
     with pytest.raises(StreamEnded):
         stream.take(5)
     with pytest.raises(StreamEnded):
-        hub.add(aborts.stream())
+        hub.add(stream_of("anna"))

@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tasks.dead_letters import Filter
 from tasks.errors import StaleMessage
+from tasks.filter import Filter
 from tasks.records import Failure
 from tests.tasks.layer import JOIN, RERUN, Layer, together
 
