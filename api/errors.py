@@ -51,6 +51,9 @@ class ProblemSchema(ma.Schema):
     errors = ma.fields.Dict()
 
 
+# How a route documents a problem: `@blueprint.alt_response(404, description="...", **PROBLEM)`.
+PROBLEM: dict[str, Any] = {"schema": ProblemSchema, "content_type": "application/problem+json"}
+
 _AWAY = {"Retry-After": str(RETRY_AFTER_S)}
 _STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
     (photo_errors.EmptyUpload, 400, "empty-upload", {}),

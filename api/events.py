@@ -16,7 +16,7 @@ from flask_smorest import Blueprint
 from marshmallow import fields
 
 from api.auth import current_key, requires
-from api.errors import Problem
+from api.errors import PROBLEM, Problem
 from api.hub import Hub
 from api.rooms import rooms
 from api.stream import Stream, StreamEnded
@@ -32,6 +32,8 @@ _ID = re.compile(r"(\d{1,19})-(\d{1,18})-(\d{1,11})")
 # Of a transaction that ran long, an event may be that much older than those before it.
 _MARGIN_S = 60.0
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_TEXT = {"type": "string", "description": "blocks of `id`, `event` and `data`; docs/events.md has the events"}
+_AGAIN = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
 
 _TASK_STATES = {
     "task-submitted": "pending",
@@ -69,8 +71,10 @@ class Events(MethodView):
     @requires("photos:read")
     @blueprint.arguments(EventArguments, location="query")
     @blueprint.arguments(LastEventId, location="headers")
-    @blueprint.response(200, content_type="text/event-stream")
-    @blueprint.alt_response(503, description="Too many streams here, or a restart: come again")
+    @blueprint.response(200, _TEXT, content_type="text/event-stream")
+    @blueprint.alt_response(
+        503, description="Too many streams here, or a restart: come again", headers=_AGAIN, **PROBLEM
+    )
     def get(self, query: dict[str, Any], headers: dict[str, Any]) -> Response:
         """A stream of what happens to the owner's photos, from now on or from behind `Last-Event-ID`."""
         return _stream(None, headers["last_event_id"] or query["last_event_id"])
@@ -83,8 +87,10 @@ class PhotoEvents(MethodView):
     @requires("photos:read")
     @blueprint.arguments(EventArguments, location="query")
     @blueprint.arguments(LastEventId, location="headers")
-    @blueprint.response(200, content_type="text/event-stream")
-    @blueprint.alt_response(503, description="Too many streams here, or a restart: come again")
+    @blueprint.response(200, _TEXT, content_type="text/event-stream")
+    @blueprint.alt_response(
+        503, description="Too many streams here, or a restart: come again", headers=_AGAIN, **PROBLEM
+    )
     def get(self, query: dict[str, Any], headers: dict[str, Any], photo_id: UUID) -> Response:
         """A stream of what happens to one photo; it ends with the photo's deletion."""
         return _stream(photo_id, headers["last_event_id"] or query["last_event_id"])

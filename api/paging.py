@@ -8,6 +8,9 @@ from uuid import UUID
 
 from api.errors import Problem
 
+# The header's documentation.
+NEXT = {"Link": {"description": 'rel="next": the next page, if there is one', "schema": {"type": "string"}}}
+
 
 def cursor_of(position: tuple[datetime, UUID] | None) -> str | None:
     """A position as text for a URL; None stays None."""

@@ -8,6 +8,7 @@ from flask.views import MethodView
 from flask_smorest import Blueprint
 
 from api.auth import requires
+from api.errors import PROBLEM
 from api.queue_schemas import QueueArguments, QueueSchema, QueuesSchema
 from api.rooms import rooms
 from tasks.overview import QueueView
@@ -34,7 +35,7 @@ class Queue(MethodView):
     @requires("admin")
     @blueprint.arguments(QueueArguments)
     @blueprint.response(200, QueueSchema)
-    @blueprint.alt_response(404, description="No such queue")
+    @blueprint.alt_response(404, description="No such queue", **PROBLEM)
     def patch(self, changes: dict[str, Any], name: str) -> QueueView:
         """Pause or resume a queue, or set its rate; what isn't named stays."""
         queues = rooms().queues

@@ -10,8 +10,8 @@ from flask.views import MethodView
 from flask_smorest import Blueprint
 
 from api.auth import current_key, requires
-from api.errors import Problem
-from api.paging import cursor_of, position_of
+from api.errors import PROBLEM, Problem
+from api.paging import NEXT, cursor_of, position_of
 from api.rooms import rooms
 from api.task_schemas import (
     BulkArguments,
@@ -47,7 +47,8 @@ class Tasks(MethodView):
 
     @requires("photos:read")
     @blueprint.arguments(TaskArguments, location="query")
-    @blueprint.response(200, TasksSchema)
+    @blueprint.response(200, TasksSchema, headers=NEXT)
+    @blueprint.alt_response(400, description="The cursor isn't one of ours", **PROBLEM)
     def get(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], int, dict[str, str]]:
         """List tasks, newest first; `Link: rel="next"` leads to the next page."""
         given = {name: value for name, value in arguments.items() if value is not None}
@@ -67,7 +68,7 @@ class Task(MethodView):
 
     @requires("photos:read")
     @blueprint.response(200, WholeTaskSchema)
-    @blueprint.alt_response(404, description="No such task, or one of another owner's photo")
+    @blueprint.alt_response(404, description="No such task, or one of another owner's photo", **PROBLEM)
     def get(self, task_id: UUID) -> dict[str, Any]:
         """The task with all its attempts; with an admin key, their tracebacks too."""
         task, attempts = rooms().tasks.with_attempts(task_id, owner=_owner())
@@ -81,8 +82,8 @@ class Requeue(MethodView):
 
     @requires("photos:write")
     @blueprint.response(202, PhotosTaskSchema, description="It will run")
-    @blueprint.alt_response(404, description="No such task, or one of another owner's photo")
-    @blueprint.alt_response(409, description="The task isn't failed")
+    @blueprint.alt_response(404, description="No such task, or one of another owner's photo", **PROBLEM)
+    @blueprint.alt_response(409, description="The task isn't failed", **PROBLEM)
     def post(self, task_id: UUID) -> TaskView:
         """Run a failed task again, from its first attempt.
 
@@ -104,8 +105,8 @@ class Cancel(MethodView):
 
     @requires("photos:write")
     @blueprint.response(202, PhotosTaskSchema, description="It is cancelled; who has it in hand will stop")
-    @blueprint.alt_response(404, description="No such task, or one of another owner's photo")
-    @blueprint.alt_response(409, description="The task has ended")
+    @blueprint.alt_response(404, description="No such task, or one of another owner's photo", **PROBLEM)
+    @blueprint.alt_response(409, description="The task has ended", **PROBLEM)
     def post(self, task_id: UUID) -> TaskView:
         """Stop a task that waits or is being processed; its result won't be kept."""
         tasks, owner = rooms().tasks, _owner()

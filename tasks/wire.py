@@ -28,14 +28,17 @@ class Wire:
     def wait(self, timeout_s: float) -> None:
         """Return when something was said, or after `timeout_s`; while Redis is away, after that alone."""
         until_s = time.monotonic() + timeout_s
-        if time.monotonic() >= self._again_at_s:
+        while (left_s := until_s - time.monotonic()) > 0:
+            if time.monotonic() < self._again_at_s:
+                self._stopped.wait(left_s)
+                return
             try:
-                if self._listening().get_message(timeout=timeout_s) is not None:
+                # None is also what the answer to our own subscription looks like
+                if self._listening().get_message(timeout=left_s) is not None:
                     return
             except redis.RedisError:
                 self._hang_up()
                 self._again_at_s = time.monotonic() + _AGAIN_S
-        self._stopped.wait(max(0.0, until_s - time.monotonic()))
 
     def drain(self) -> None:
         """Forget what was said meanwhile."""
