@@ -17,7 +17,7 @@ from api.schemas import ExifSchema, ListArguments, PhotoSchema, PhotosSchema, ve
 from api.task_schemas import ReprocessArguments
 from api.tracing import log_more
 from api.upload import received
-from api.waiting import wait_asked, wait_while
+from api.waiting import wait_asked, wait_while_processing
 from photos.photo import PhotoView
 
 blueprint = Blueprint(
@@ -78,12 +78,8 @@ class Photo(MethodView):
         if not wait_s:
             return photo, 200, {}
         if photo.state == "processing":
-            if not rooms().places.take():  # it may be preferred, and can't be demanded
+            if not wait_while_processing(photo_id, timeout_s=wait_s):
                 return photo, 200, {}
-            try:
-                wait_while(lambda: views.is_processing(photo_id), timeout_s=wait_s)
-            finally:
-                rooms().places.free()
             photo = views.get(photo_id, owner=owner)
         return photo, 200, {"Preference-Applied": f"wait={wait_s:.0f}"}
 

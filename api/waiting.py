@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from uuid import UUID
 
-from flask import Request
+from flask import Request, request
+
+from api.auth import current_key
+from api.rooms import rooms
+from api.stream import Stream, StreamEnded
 
 MAX_WAIT_S = 30.0
-_FIRST_POLL_S = 0.05
-_LAST_POLL_S = 0.25
+# At each event of its photo it looks; this is for when they are held up.
+_LOOK_S = 3.0
 _WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d+)\"?", re.IGNORECASE)
 
 
@@ -20,10 +24,29 @@ def wait_asked(request: Request) -> float:
     return min(float(found[1]), MAX_WAIT_S) if found else 0.0
 
 
-def wait_while(condition: Callable[[], bool], *, timeout_s: float) -> None:
-    """Return when `condition` is False, or after `timeout_s`; no connection is held between looks."""
+def wait_while_processing(photo_id: UUID, *, timeout_s: float) -> bool:
+    """Return when the photo is finished, or after `timeout_s`; no connection is held between looks.
+
+    The hub tells of each event of the photo; should it be held up, there is a look every 3 s.
+
+    Returns:
+        False if as many clients wait here already as may: it may be preferred, and can't be demanded.
+
+    Raises:
+        DatabaseAway
+    """
+    places, hub, views, key = rooms().places, rooms().hub, rooms().views, current_key()
+    if not places.take():
+        return False
+    stream = Stream(key.owner, photo_id, key.id, request.environ.get("gunicorn.socket"))
     deadline_s = time.monotonic() + timeout_s
-    pause_s = _FIRST_POLL_S
-    while condition() and (left_s := deadline_s - time.monotonic()) > 0:
-        time.sleep(min(pause_s, left_s))
-        pause_s = min(pause_s * 1.2, _LAST_POLL_S)
+    try:
+        hub.add(stream)
+        while views.is_processing(photo_id) and (left_s := deadline_s - time.monotonic()) > 0:
+            stream.take(min(_LOOK_S, left_s))
+    except StreamEnded:  # the process is stopping, or the client went
+        pass
+    finally:
+        hub.remove(stream)
+        places.free()
+    return True

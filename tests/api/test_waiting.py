@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 
+import psycopg2
 import pytest
 from flask import Flask, request
 
-from api.waiting import MAX_WAIT_S, wait_asked, wait_while
+from api.waiting import MAX_WAIT_S, wait_asked
 from tests.hand import Hand
 from tests.http import Answer, Client
 from tests.pictures import jpeg
+from tests.waiting import until
 
 Auth = Callable[..., dict[str, str]]
 
@@ -40,19 +43,6 @@ Auth = Callable[..., dict[str, str]]
 def test_the_wait_asked_for_is_found_and_bounded(app: Flask, headers: list[str], wait_s: float) -> None:
     with app.test_request_context(headers=[("Prefer", value) for value in headers]):
         assert wait_asked(request) == wait_s
-
-
-def test_waiting_ends_when_the_condition_does() -> None:
-    answers = iter([True, True, False])
-    begun_s = time.monotonic()
-    wait_while(lambda: next(answers), timeout_s=60)
-    assert time.monotonic() - begun_s < 30
-
-
-def test_waiting_ends_at_its_time_limit() -> None:
-    begun_s = time.monotonic()
-    wait_while(lambda: True, timeout_s=0.2)
-    assert time.monotonic() - begun_s >= 0.2
 
 
 def test_a_waiting_client_is_answered_when_its_photo_is_ready(app: Flask, auth: Auth, hand: Hand) -> None:
@@ -96,3 +86,38 @@ def test_a_client_that_does_not_ask_does_not_wait(client: Client, auth: Auth) ->
     key = auth("anna")
     photo = client.post("/v1/photos", data=jpeg(), headers=key).json
     assert "Preference-Applied" not in client.get(f"/v1/photos/{photo['id']}", headers=key).headers
+
+
+@contextmanager
+def waiting(app: Flask, key: dict[str, str]) -> Iterator[tuple[str, list[Answer]]]:
+    """A new photo's id, and where the answer to a client that waits for it will be after the block."""
+    client = Client(app)
+    photo_id = client.post("/v1/photos", data=jpeg(), headers=key).json["id"]
+    answers: list[Answer] = []
+
+    def wait() -> None:
+        answers.append(client.get(f"/v1/photos/{photo_id}", headers={**key, "Prefer": "wait=30"}))
+
+    thread = threading.Thread(target=wait)
+    begun_s = time.monotonic()
+    thread.start()
+    until(lambda: len(app.extensions["safelight.hub"]._streams) == 1)
+    yield photo_id, answers
+    thread.join(30)
+    assert time.monotonic() - begun_s < 20
+
+
+def test_a_waiting_client_is_answered_when_the_process_stops(app: Flask, auth: Auth) -> None:
+    with waiting(app, auth("anna")) as (_, answers):
+        app.extensions["safelight.hub"].stop()
+    assert (answers[0].status, answers[0].json["state"]) == (200, "processing")
+
+
+def test_a_waiting_client_is_answered_while_events_are_held_up(
+    app: Flask, auth: Auth, hand: Hand, migrated_url: str
+) -> None:
+    with closing(psycopg2.connect(migrated_url)) as old, old.cursor() as cursor:
+        cursor.execute("SELECT pg_current_xact_id()")  # nothing after it can be told before it ends
+        with waiting(app, auth("anna")) as (photo_id, answers):
+            hand.finish(photo_id)
+    assert answers[0].json["state"] == "ready"
