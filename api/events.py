@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -160,7 +161,7 @@ def _lines(
                 yield ":\n" + (f"id: {_id(mark)}\n\n" if (mark := hub.told_up_to(stream)) else "\n")
             elif event.position > told:
                 told = event.position
-                yield _block(event.mark, event.type, _data(event))
+                yield _told(event)
                 if event.type == "photo-deleted" and stream.photo_id is not None:
                     return
 
@@ -171,6 +172,12 @@ def _events(hub: Hub, feed: Feed, stream: Stream, begun: Mark, since: Position) 
         yield from feed.replay(since, begun.position, owner=stream.owner, photo_id=stream.photo_id)
     while True:
         yield stream.take(KEEP_ALIVE_S)
+
+
+@lru_cache(maxsize=1_024)
+def _told(event: Event) -> str:
+    """An event as text, made once for all streams that it is for."""
+    return _block(event.mark, event.type, _data(event))
 
 
 def _block(mark: Mark, event: str, data: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
 from uuid import UUID
@@ -13,8 +14,8 @@ from api.rooms import rooms
 from api.stream import Stream, StreamEnded
 
 MAX_WAIT_S = 30.0
-# At each event of its photo it looks; this is for when they are held up.
-_LOOK_S = 3.0
+# At each event of its photo it looks; this is for when they are held up. Not all at the same moment.
+_LOOK_S = (2.0, 6.0)
 _WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d+)\"?", re.IGNORECASE)
 
 
@@ -27,7 +28,7 @@ def wait_asked(request: Request) -> float:
 def wait_while_processing(photo_id: UUID, *, timeout_s: float) -> bool:
     """Return when the photo is finished, or after `timeout_s`; no connection is held between looks.
 
-    The hub tells of each event of the photo; should it be held up, there is a look every 3 s.
+    The hub tells of each event of the photo; should it be held up, there is a look every few seconds.
 
     Returns:
         False if as many clients wait here already as may: it may be preferred, and can't be demanded.
@@ -43,7 +44,7 @@ def wait_while_processing(photo_id: UUID, *, timeout_s: float) -> bool:
     try:
         hub.add(stream)
         while views.is_processing(photo_id) and (left_s := deadline_s - time.monotonic()) > 0:
-            stream.take(min(_LOOK_S, left_s))
+            stream.take(min(random.uniform(*_LOOK_S), left_s))  # noqa: S311
     except StreamEnded:  # the process is stopping, or the client went
         pass
     finally:

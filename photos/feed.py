@@ -66,7 +66,7 @@ class Mark:
     at: datetime
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Event:
     """Something that happened to a photo, or to one of its tasks.
 
