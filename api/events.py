@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -156,20 +156,22 @@ def _lines(
     elif since == begun.position:
         yield f"id: {_id(begun)}\n\n"
     with suppress(StreamEnded, DatabaseAway):  # the client comes again, and reads on
-        for event in _events(hub, feed, stream, begun, since):
-            if event is None:
-                yield ":\n" + (f"id: {_id(mark)}\n\n" if (mark := hub.told_up_to(stream)) else "\n")
-            elif event.position > told:
-                told = event.position
-                yield _told(event)
-                if event.type == "photo-deleted" and stream.photo_id is not None:
+        for events in _events(hub, feed, stream, begun, since):
+            new = [event for event in events if event.position > told]
+            if new:
+                told = new[-1].position
+                yield "".join(map(_told, new))
+                if stream.photo_id is not None and any(event.type == "photo-deleted" for event in new):
                     return
+            elif not events:
+                yield ":\n" + (f"id: {_id(mark)}\n\n" if (mark := hub.told_up_to(stream)) else "\n")
 
 
-def _events(hub: Hub, feed: Feed, stream: Stream, begun: Mark, since: Position) -> Iterator[Event | None]:
-    """What was missed, then what comes; None whenever nothing has come for a while."""
+def _events(hub: Hub, feed: Feed, stream: Stream, begun: Mark, since: Position) -> Iterator[Sequence[Event]]:
+    """What was missed, then what comes; nothing at all whenever nothing has come for a while."""
     if since < begun.position:
-        yield from feed.replay(since, begun.position, owner=stream.owner, photo_id=stream.photo_id)
+        for event in feed.replay(since, begun.position, owner=stream.owner, photo_id=stream.photo_id):
+            yield [event]
     while True:
         yield stream.take(KEEP_ALIVE_S)
 

@@ -52,8 +52,8 @@ class Stream:
             self._waiting.append(event)
             self._changed.notify()
 
-    def take(self, timeout_s: float) -> Event | None:
-        """The next event, None if none comes within `timeout_s`.
+    def take(self, timeout_s: float) -> list[Event]:
+        """The events that wait, or the next one; none if none comes within `timeout_s`.
 
         Raises:
             StreamEnded
@@ -62,7 +62,9 @@ class Stream:
             self._changed.wait_for(lambda: self._waiting or self.ended_s is not None, timeout_s)
             if self.ended_s is not None:
                 raise StreamEnded
-            return self._waiting.popleft() if self._waiting else None
+            taken = list(self._waiting)
+            self._waiting.clear()
+            return taken
 
     @property
     def is_idle(self) -> bool:
