@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 from flask import g, request
 
 from api.errors import Problem
-from api.keys import Key
+from api.key import Key
 from api.rooms import rooms
 from api.tracing import log_more
 
@@ -33,6 +33,7 @@ def requires(scope: str) -> Callable[[View], View]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             g.key = _authenticate(scope)
             log_more(key_id=g.key.id, owner=g.key.owner)
+            rooms().keys.used(g.key.id)
             return view(*args, **kwargs)
 
         cast(Any, guarded).scope = scope
