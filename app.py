@@ -7,6 +7,7 @@ from collections.abc import Callable
 import redis
 from flask import Flask
 from prometheus_client import CollectorRegistry
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 import api.monitoring
 import api.service
@@ -14,7 +15,9 @@ import cli.keys
 import cli.tasks
 import cli.trace
 import cli.upkeep
+from api.hosts import hosts_of
 from api.keys import Keys
+from api.limits import Limits
 from api.rooms import Rooms
 from config import Settings
 from db.session import Database
@@ -56,13 +59,17 @@ def create_app(settings: Settings | None = None) -> Flask:
     keys = Keys(database)
     rooms = Rooms(
         keys,
+        Limits(client, None if settings.rate_limit == "off" else settings.rate_limit),
         intake,
         Views(database, store),
         Deletion(database, store),
         _checks(database, client, store),
         settings.max_upload_bytes,
     )
-    app = api.service.build(rooms, registry)
+    app = api.service.build(rooms, registry, hosts_of(settings.hosts, settings.host))
+    if proxies := settings.trusted_proxies:
+        # Inside of `ByPort`, which goes by the port that was really asked.
+        app.wsgi_app = ProxyFix(app.wsgi_app, proxies, proxies, proxies)  # type: ignore[method-assign]
     monitoring = api.monitoring.build(_pipeline(settings, client, store), lambda: targets(client))
     app.wsgi_app = api.monitoring.ByPort(  # type: ignore[method-assign]
         app.wsgi_app, monitoring.wsgi_app, settings.monitoring_port

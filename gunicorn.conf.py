@@ -16,6 +16,8 @@ worker_class = "gthread"
 workers = _settings.api_processes
 # A waiting client (`Prefer: wait`) holds a thread, never a database connection.
 threads = _settings.api_threads
+# Only SAFELIGHT_TRUSTED_PROXIES says whose word is taken for the scheme, not where it comes from.
+forwarded_allow_ips = ""
 graceful_timeout = 8
 keepalive = 5
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn's heartbeat file

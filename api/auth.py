@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
@@ -10,6 +11,7 @@ from flask import g, request
 
 from api.errors import Problem
 from api.key import Key
+from api.limits import Window
 from api.rooms import rooms
 from api.tracing import log_more
 
@@ -25,7 +27,8 @@ def requires(scope: str) -> Callable[[View], View]:
     """Let a view answer only to keys with `scope`. It must be the outermost decorator.
 
     Raises (as answers):
-        401 if there is no usable key, 403 if it lacks the scope; both before the body is read.
+        401 if there is no usable key, 403 if it lacks the scope, 429 if there were too many requests with it
+        or too many wrong keys; all of them before the body is read.
     """
 
     def decorate(view: View) -> View:
@@ -33,7 +36,6 @@ def requires(scope: str) -> Callable[[View], View]:
         def guarded(*args: Any, **kwargs: Any) -> Any:
             g.key = _authenticate(scope)
             log_more(key_id=g.key.id, owner=g.key.owner)
-            rooms().keys.used(g.key.id)
             return view(*args, **kwargs)
 
         cast(Any, guarded).scope = scope
@@ -43,12 +45,8 @@ def requires(scope: str) -> Callable[[View], View]:
 
 
 def _authenticate(scope: str) -> Key:
-    scheme, _, text = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not text.strip():
-        raise _unauthorized("send a key: Authorization: Bearer sl_...", "")
-    key = rooms().keys.authenticate(text.strip())
-    if key is None:
-        raise _unauthorized("the key is unknown, expired or revoked", ', error="invalid_token"')
+    key = _key_sent()
+    _count(key)
     if not key.allows(scope):
         raise Problem(
             403,
@@ -57,6 +55,57 @@ def _authenticate(scope: str) -> Key:
             {"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scope}"'},
         )
     return key
+
+
+def _key_sent() -> Key:
+    scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not text.strip():
+        raise _unauthorized("send a key: Authorization: Bearer sl_...", "")
+    key = known_key(text.strip())
+    if key is None:
+        raise _unauthorized("the key is unknown, expired or revoked", ', error="invalid_token"')
+    return key
+
+
+def known_key(text: str) -> Key | None:
+    """The key that a client sent, or None.
+
+    Raises:
+        Problem: it is wrong, and so were too many from that address (429). Right keys go on: there may be
+            a whole office behind the address.
+    """
+    key = rooms().keys.authenticate(text)
+    if key is not None:
+        rooms().keys.used(key.id)
+        return key
+    window = rooms().limits.bad_key_from(_network(request.remote_addr or "unknown"))
+    if not window.allowed:
+        raise _too_many("too-many-bad-keys", "too many wrong keys came from this address", window)
+    return None
+
+
+def _count(key: Key) -> None:
+    window = rooms().limits.request_of(key.id)
+    if window is None:
+        return
+    g.rate_limit_headers = window.headers("key")
+    if not window.allowed:
+        raise _too_many("rate-limited", f"a key may make {window.limit} requests", window)
+
+
+def _too_many(code: str, detail: str, window: Window) -> Problem:
+    return Problem(429, code, detail, {"Retry-After": str(window.reset_s)})
+
+
+def _network(address: str) -> str:
+    """The address, or the /64 of an IPv6 address: whoever has one of those has them all."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return address
+    return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
 
 
 def _unauthorized(detail: str, error: str) -> Problem:

@@ -61,7 +61,7 @@ _STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
     (ObjectMissing, 500, "object-missing", {}),
 )
 # What any route may answer.
-STATUSES = (400, 401, 403, 404, 405, 413, 415, 422, 500, 503)
+STATUSES = (400, 401, 403, 404, 405, 413, 415, 421, 422, 429, 500, 503)
 # What is our fault is told in general: the log has the particulars, which are nobody else's business.
 _DETAILS = {
     "database-away": "the database can't be reached; nothing was changed",

@@ -9,6 +9,7 @@ from typing import cast
 from flask import current_app
 
 from api.keys import Keys
+from api.limits import Limits
 from photos.deletion import Deletion
 from photos.intake import Intake
 from photos.views import Views
@@ -24,6 +25,7 @@ class Rooms:
     """
 
     keys: Keys
+    limits: Limits
     intake: Intake
     views: Views
     deletion: Deletion

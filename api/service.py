@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from api import errors, health, photos, tracing
 from api.body import linger
+from api.hosts import Hosts
 from api.rooms import Rooms
 from api.tracing import log_more
 from observability.metrics import HttpMetrics
@@ -28,10 +29,16 @@ _DOCUMENTS = {
     "OPENAPI_JSON_PATH": "openapi.json",
 }
 _PROBES = ("/livez", "/readyz")
+# Whatever an answer is, a browser takes it for that, runs nothing in it, and tells nobody where it was.
+_GUARDS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
 _BEARER = {"type": "http", "scheme": "bearer", "bearerFormat": "sl_<id>_<secret>"}
 
 
-def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
+def build(rooms: Rooms, registry: CollectorRegistry, hosts: Hosts) -> Flask:
     """An app over the given rooms; it connects to nothing before the first request."""
     app = Flask(__name__, static_folder=None)
     app.config.update(_DOCUMENTS)
@@ -40,6 +47,7 @@ def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
     errors.install(app)
     metrics = HttpMetrics(registry)
     _measure(app, metrics)
+    _check_host(app, hosts)
     api = errors.ProblemApi(app)
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
@@ -77,7 +85,8 @@ def _measure(app: Flask, metrics: HttpMetrics) -> None:
     def answer(response: Response) -> Response:
         if response.status_code >= 400:
             linger(request, response)
-        response.headers["X-Content-Type-Options"] = "nosniff"
+        for name, value in {**_GUARDS, **g.get("rate_limit_headers", {})}.items():
+            response.headers.setdefault(name, value)
         response.headers["X-Request-ID"] = g.request_id
         response.headers["X-Trace-ID"] = g.trace_id
         route = request.url_rule.rule if request.url_rule else "unmatched"
@@ -91,6 +100,16 @@ def _measure(app: Flask, metrics: HttpMetrics) -> None:
         if "logging" in g:
             metrics.in_flight.dec()
             g.logging.close()
+
+
+def _check_host(app: Flask, hosts: Hosts) -> None:
+    """Answer to our own names alone; but probes come by address."""
+
+    @app.before_request
+    def check() -> None:
+        if request.path not in _PROBES and not hosts.know(request.host):
+            detail = "this service isn't known by the name in Host; SAFELIGHT_HOSTS has its names"
+            raise errors.Problem(421, "misdirected-request", detail)
 
 
 def _log_access(route: str, response: Response, duration_s: float) -> None:
