@@ -12,6 +12,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 import api.monitoring
 import api.service
 import cli.keys
+import cli.sign_in
 import cli.tasks
 import cli.trace
 import cli.upkeep
@@ -19,6 +20,7 @@ from api.hosts import hosts_of
 from api.keys import Keys
 from api.limits import Limits
 from api.rooms import Rooms
+from api.sessions import Sessions
 from config import Settings
 from db.session import Database
 from observability import logs
@@ -56,10 +58,11 @@ def create_app(settings: Settings | None = None) -> Flask:
     submitter = Submitter(Courier(make_broker(client)), KINDS, window=settings.window)
     photo_metrics = PhotoMetrics(registry)
     intake = Intake(database, store, submitter, photo_metrics, max_bytes=settings.max_upload_bytes)
-    keys = Keys(database)
+    keys, sessions = Keys(database), Sessions(database)
     rooms = Rooms(
         keys,
         Limits(client, None if settings.rate_limit == "off" else settings.rate_limit),
+        sessions,
         intake,
         Views(database, store),
         Deletion(database, store),
@@ -82,6 +85,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     dead_letters = DeadLetters(database, photo_states)
     for command in (
         cli.keys.commands(keys),
+        cli.sign_in.command(sessions, _address(settings)),
         cli.tasks.commands(
             database, dead_letters, Queues(database, KINDS), kinds=tuple(KINDS), error_types=ERROR_TYPES
         ),
@@ -91,6 +95,12 @@ def create_app(settings: Settings | None = None) -> Flask:
     ):
         app.cli.add_command(command)
     return app
+
+
+def _address(settings: Settings) -> str:
+    """Where a browser on this machine finds the API."""
+    host = "localhost" if settings.host == "0.0.0.0" else settings.host  # noqa: S104 - as a name
+    return f"http://{host}:{settings.port}"
 
 
 def _checks(database: Database, client: redis.Redis, store: Store) -> dict[str, Callable[[], None]]:

@@ -1,4 +1,4 @@
-"""Who asks, and whether they may: `Authorization: Bearer <key>` (RFC 6750)."""
+"""Who asks, and whether they may: `Authorization: Bearer <key>` (RFC 6750), or the console's cookie."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from flask import g, request
 from api.errors import Problem
 from api.key import Key
 from api.limits import Window
+from api.origin import check_origin
 from api.rooms import rooms
 from api.tracing import log_more
 
@@ -23,12 +24,14 @@ def current_key() -> Key:
     return cast(Key, g.key)
 
 
-def requires(scope: str) -> Callable[[View], View]:
-    """Let a view answer only to keys with `scope`. It must be the outermost decorator.
+def requires(scope: str | None = None) -> Callable[[View], View]:
+    """Let a view answer only to keys with `scope`, or to any key. It must be the outermost decorator.
+
+    A session of the console (`api.sign_in`) is as good as the key that it was begun with; a key wins over it.
 
     Raises (as answers):
         401 if there is no usable key, 403 if it lacks the scope, 429 if there were too many requests with it
-        or too many wrong keys; all of them before the body is read.
+        or too many wrong keys, 403 if another site's page asks with the cookie; all before the body is read.
     """
 
     def decorate(view: View) -> View:
@@ -44,10 +47,10 @@ def requires(scope: str) -> Callable[[View], View]:
     return decorate
 
 
-def _authenticate(scope: str) -> Key:
+def _authenticate(scope: str | None) -> Key:
     key = _key_sent()
     _count(key)
-    if not key.allows(scope):
+    if scope is not None and not key.allows(scope):
         raise Problem(
             403,
             "missing-scope",
@@ -57,7 +60,21 @@ def _authenticate(scope: str) -> Key:
     return key
 
 
+def session_key() -> Key | None:
+    """What the request's cookie stands for, if there is one and its session isn't over."""
+    if not request.cookies:
+        return None
+    sessions = rooms().sessions
+    secret = request.cookies.get(sessions.cookie_name())
+    return sessions.find(secret) if secret else None
+
+
 def _key_sent() -> Key:
+    if "Authorization" not in request.headers and (key := session_key()):
+        check_origin()
+        if key.key_id is not None:
+            rooms().keys.used(key.key_id)
+        return key
     scheme, _, text = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not text.strip():
         raise _unauthorized("send a key: Authorization: Bearer sl_...", "")

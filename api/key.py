@@ -37,10 +37,12 @@ class Key:
 
 
 def check_grant(owner: str, scopes: Sequence[str]) -> None:
-    """Raises ValueError if that can't be granted: no owner, no scope, an unknown scope."""
+    """Raises ValueError if that can't be granted: no sound owner, no scope, an unknown scope."""
     unknown = sorted(set(scopes) - set(SCOPES))
     if unknown:
         raise ValueError(f"unknown scope {', '.join(unknown)}: there are {', '.join(SCOPES)}")
+    if not owner.isprintable():
+        raise ValueError("an owner's name has only characters that can be shown")
     if not scopes or not owner.strip():
         raise ValueError("a key needs an owner and at least one scope")
 

@@ -16,15 +16,17 @@ from api.key_cache import KeyCache
 from api.last_used import LastUsed
 from db.session import Database, Transaction
 from db.tables import keys
+from observability.logs import printable
 
 OVERLAP = timedelta(hours=24)
+_ID = re.compile(r"[0-9a-f]{12}")
 _FORM = re.compile(r"sl_([0-9a-f]{12})_([0-9a-f]{48})")
-_live = keys.c.revoked_at.is_(None) & (
+live = keys.c.revoked_at.is_(None) & (
     keys.c.expires_at.is_(None) | (keys.c.expires_at > func.clock_timestamp())
 )
 _shown = select(
     keys,
-    case((keys.c.revoked_at.is_not(None), "revoked"), (_live, "live"), else_="expired").label("state"),
+    case((keys.c.revoked_at.is_not(None), "revoked"), (live, "live"), else_="expired").label("state"),
 )
 
 
@@ -98,6 +100,8 @@ class Keys:
             DatabaseAway
         """
         unrevoked = (keys.c.id == identity) & keys.c.revoked_at.is_(None)
+        if not _ID.fullmatch(identity):
+            return False
         with self._database.transaction() as tx:
             ended = tx.execute(update(keys).where(unrevoked).values(revoked_at=func.clock_timestamp()))
         self._cache.clear()
@@ -110,12 +114,14 @@ class Keys:
             LookupError: there is no live key of that id.
             DatabaseAway
         """
+        if not _ID.fullmatch(identity):
+            raise LookupError(f"there is no live key {printable(identity)}")
         until = func.least(keys.c.expires_at, func.clock_timestamp() + literal(overlap))
         old = keys.alias()
         with self._database.transaction() as tx:
             row: Any = tx.execute(
                 update(keys)
-                .where((keys.c.id == identity) & _live & (old.c.id == keys.c.id))
+                .where((keys.c.id == identity) & live & (old.c.id == keys.c.id))
                 .values(expires_at=until)
                 .returning(keys.c.owner, keys.c.scopes, old.c.expires_at - keys.c.created_at)
             ).one_or_none()
@@ -127,7 +133,7 @@ class Keys:
 
     def _look_up(self, identity: str, secret: str) -> Key | None:
         with self._database.statement() as statement:
-            row = statement.execute(_shown.where((keys.c.id == identity) & _live)).one_or_none()
+            row = statement.execute(_shown.where((keys.c.id == identity) & live)).one_or_none()
         stored = row.secret_sha256 if row is not None else bytes(32)
         if not hmac.compare_digest(stored, hash_of(secret)) or row is None:
             return None

@@ -10,6 +10,7 @@ from flask import current_app
 
 from api.keys import Keys
 from api.limits import Limits
+from api.sessions import Sessions
 from photos.deletion import Deletion
 from photos.intake import Intake
 from photos.views import Views
@@ -26,6 +27,7 @@ class Rooms:
 
     keys: Keys
     limits: Limits
+    sessions: Sessions
     intake: Intake
     views: Views
     deletion: Deletion

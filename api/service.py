@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
-from api import errors, health, photos, tracing
+from api import errors, health, key_routes, photos, sign_in, tracing
 from api.body import linger
 from api.hosts import Hosts
 from api.rooms import Rooms
@@ -52,7 +52,9 @@ def build(rooms: Rooms, registry: CollectorRegistry, hosts: Hosts) -> Flask:
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
     api.register_blueprint(photos.blueprint)
+    api.register_blueprint(key_routes.blueprint)
     app.register_blueprint(health.blueprint)
+    app.register_blueprint(sign_in.blueprint)
     for method, route, documented in _operations(app, api.spec.to_dict()["paths"]):
         metrics.expect(method, route, documented | set(errors.STATUSES))
     return app
