@@ -3,10 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import gunicorn.util
+
+from api.server_errors import write_problem
 from config import Settings
 from observability import logs
 
 _settings = Settings.for_root()
+gunicorn.util.write_error = write_problem
 
 bind = [
     f"{_settings.host}:{_settings.port}",

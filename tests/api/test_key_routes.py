@@ -99,8 +99,11 @@ def test_a_key_that_makes_no_sense_is_not_made(
 def test_what_is_not_there_is_404(client: Client, admin: dict[str, str]) -> None:
     for method, path in (
         ("DELETE", "/v1/keys/nope"),
-        ("POST", "/v1/keys/nope/rotate"),
+        ("DELETE", "/v1/keys/0123456789ab"),
         ("DELETE", "/v1/keys/%00"),
+        ("POST", "/v1/keys/nope/rotate"),
+        ("POST", "/v1/keys/0123456789ab/rotate"),
+        ("POST", "/v1/keys/%00/rotate"),
     ):
         answer = client.ask(method, path, headers=admin)
         assert (answer.status, answer.json["code"]) == (404, "key-not-found")

@@ -190,6 +190,8 @@ def test_rotation_without_overlap_ends_the_old_key_at_once(keys: Keys) -> None:
         ("anna", [], "at least one scope"),
         (" ", ["admin"], "an owner"),
         ("anna", ["root"], "unknown scope root"),
+        ("an\nna", ["admin"], "can be shown"),
+        ("\0", ["admin"], "can be shown"),
     ],
 )
 def test_a_key_needs_an_owner_and_known_scopes(keys: Keys, owner: str, scopes: list[str], told: str) -> None:

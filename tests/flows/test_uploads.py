@@ -36,7 +36,7 @@ def raw_request(stack: Stack, key: dict[str, str], *headers: str) -> socket.sock
     """A connection on which the head of an upload was sent."""
     lines = [
         "POST /v1/photos HTTP/1.1",
-        "Host: x",
+        "Host: localhost",
         f"Authorization: {key['Authorization']}",
         *headers,
         "",
