@@ -143,4 +143,4 @@ def _shown_once(text: str) -> tuple[dict[str, Any], int, dict[str, str]]:
 
 
 def _not_found() -> Problem:
-    return Problem(404, "key-not-found", "there is no live key of that id")
+    return Problem(404, "key-not-found", "there is no live key of that id, or it was rotated already")

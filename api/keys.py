@@ -52,7 +52,7 @@ class Keys:
         """
         check_grant(owner, scopes)
         with self._database.transaction() as tx:
-            return _insert(tx, owner, scopes, expires)
+            return _insert(tx, secrets.token_hex(6), owner, scopes, expires)
 
     def authenticate(self, text: str) -> Key | None:
         """The key that `text` is, unless it is unknown, expired or revoked.
@@ -111,23 +111,23 @@ class Keys:
         """Make a key with the same owner, scopes and lifetime; the old one expires after `overlap`.
 
         Raises:
-            LookupError: there is no live key of that id.
+            LookupError: there is no live key of that id, or it was rotated before.
             DatabaseAway
         """
         if not _ID.fullmatch(identity):
             raise LookupError(f"there is no live key {printable(identity)}")
         until = func.least(keys.c.expires_at, func.clock_timestamp() + literal(overlap))
-        old = keys.alias()
+        successor, old = secrets.token_hex(6), keys.alias()
         with self._database.transaction() as tx:
             row: Any = tx.execute(
                 update(keys)
-                .where((keys.c.id == identity) & live & (old.c.id == keys.c.id))
-                .values(expires_at=until)
+                .where((keys.c.id == identity) & live & keys.c.successor.is_(None) & (old.c.id == keys.c.id))
+                .values(expires_at=until, successor=successor)
                 .returning(keys.c.owner, keys.c.scopes, old.c.expires_at - keys.c.created_at)
             ).one_or_none()
             if row is None:
-                raise LookupError(f"there is no live key {identity}")
-            text = _insert(tx, row[0], row[1], row[2])
+                raise LookupError(f"there is no live key {identity} that wasn't rotated already")
+            text = _insert(tx, successor, row[0], row[1], row[2])
         self._cache.clear()
         return text
 
@@ -140,8 +140,10 @@ class Keys:
         return _key(row)
 
 
-def _insert(tx: Transaction, owner: str, scopes: Sequence[str], expires: datetime | timedelta | None) -> str:
-    identity, secret = secrets.token_hex(6), secrets.token_hex(24)
+def _insert(
+    tx: Transaction, identity: str, owner: str, scopes: Sequence[str], expires: datetime | timedelta | None
+) -> str:
+    secret = secrets.token_hex(24)
     at = func.clock_timestamp() + literal(expires) if isinstance(expires, timedelta) else expires
     row = {"id": identity, "secret_sha256": hash_of(secret), "owner": owner, "scopes": sorted(set(scopes))}
     too_late = (keys.c.expires_at <= func.clock_timestamp()).is_(True)

@@ -72,6 +72,7 @@ keys = Table(
     Column("expires_at", _instant),
     Column("revoked_at", _instant),
     Column("last_used_at", _instant),
+    Column("successor", Text, comment="id, once it is rotated"),
 )
 
 

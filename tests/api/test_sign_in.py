@@ -20,6 +20,7 @@ from config import Settings
 from db.session import Database
 from tests.http import Answer, Client
 from tests.pictures import jpeg
+from tests.waiting import until
 
 Auth = Callable[..., dict[str, str]]
 MakeKey = Callable[..., str]
@@ -135,6 +136,24 @@ def test_links_and_sessions_end_by_themselves(
     with database.transaction() as tx:
         kept = tx.execute("SELECT count(*) FROM sign_in_links WHERE owner = 'anna'").scalar_one()
     assert kept == 0
+
+
+def test_a_session_in_use_does_not_idle(sessions: Sessions, database: Database) -> None:
+    session = sessions.spend(sessions.make_link("anna", ["admin"]))
+    assert session is not None
+    with database.transaction() as tx:
+        tx.execute("UPDATE sessions SET used_at = clock_timestamp() - interval '11 hours'")
+    assert sessions.find(session) is not None
+
+    def touched() -> bool:
+        with database.transaction() as tx:
+            return bool(
+                tx.execute(
+                    "SELECT used_at > clock_timestamp() - interval '1 minute' FROM sessions"
+                ).scalar_one()
+            )
+
+    until(touched)
 
 
 def test_a_session_ends_with_its_key(

@@ -14,6 +14,7 @@ _instant = sa.DateTime(timezone=True)
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.add_column("keys", sa.Column("last_used_at", _instant, nullable=True))
+    op.add_column("keys", sa.Column("successor", sa.Text(), nullable=True, comment="id, once it is rotated"))
     for table, columns in {
         "sessions": [sa.Column("used_at", _instant, server_default=_now, nullable=False)],
         "sign_in_links": [],
@@ -42,4 +43,5 @@ def downgrade() -> None:
     op.drop_table("instance")
     op.drop_table("sign_in_links")
     op.drop_table("sessions")
+    op.drop_column("keys", "successor")
     op.drop_column("keys", "last_used_at")
