@@ -14,6 +14,7 @@ import pytest
 import redis
 from werkzeug.datastructures import Headers
 
+from api.key_cache import CACHE_S
 from embedded import processes
 from tests.flows.farm import Farm
 from tests.http import Answer
@@ -67,6 +68,22 @@ def test_no_client_makes_the_scheme_https_by_a_header(stack: Stack) -> None:
     )
     assert answer.status == 303
     assert "Secure" not in answer.headers["Set-Cookie"]
+
+
+def test_a_revoked_key_is_known_to_all_processes_within_seconds(stack: Stack) -> None:
+    key = stack.key("anna", "photos:read")
+    identity = key["Authorization"].split("_")[1]
+    assert {stack.get("/v1/me", key).status for _ in range(10)} == {200}
+    used = "SELECT FROM keys WHERE id = :id AND last_used_at IS NOT NULL"
+    assert processes.settles(lambda: bool(stack.query(used, id=identity)), timeout_s=10)
+    stack.query("UPDATE keys SET revoked_at = clock_timestamp() WHERE id = :id RETURNING id", id=identity)
+
+    def refused() -> bool:
+        return stack.get("/v1/me", key).status == 401
+
+    assert processes.settles(refused, timeout_s=CACHE_S + 5)
+    # The other process heard of the key at the same time. (All too many of these would be a 429.)
+    assert processes.settles(lambda: all(refused() for _ in range(4)), timeout_s=CACHE_S)
 
 
 @pytest.mark.slow
