@@ -8,12 +8,13 @@ address in its place is harmless: nobody can make it resolve to something else.
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:\d{1,5})?")
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - as a name, not to listen on
 
 
@@ -31,10 +32,10 @@ class Hosts:
 
     def know(self, host: str) -> bool:
         """Whether a `Host` header's value, with or without a port, is one of ours."""
-        try:
-            name = (urlsplit(f"//{host}").hostname or "").removesuffix(".")
-        except ValueError:
+        match = _HOST.fullmatch(host)
+        if match is None:
             return False
+        name = match[1].strip("[]").lower().removesuffix(".")
         if self.any_address and _is_address(name):
             return True
         return any(name == each or (each[:1] == "." and f".{name}".endswith(each)) for each in self.names)
