@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any
 
 import marshmallow as ma
 from flask import Flask, Response, g
 from flask_smorest import Api
 from werkzeug.exceptions import HTTPException
+from werkzeug.http import HTTP_STATUS_CODES
 
 from db.session import DatabaseAway
 from imaging.errors import ImagingError
@@ -103,7 +103,7 @@ def problem(
     """One problem as an answer."""
     body = {
         "type": f"urn:safelight:problem:{code}",
-        "title": HTTPStatus(status).phrase,
+        "title": HTTP_STATUS_CODES[status],
         "status": status,
         "detail": detail,
         "code": code,
@@ -134,4 +134,5 @@ def _unexpected(error: Exception) -> Response:
 
 
 def _code(status: int) -> str:
-    return HTTPStatus(status).phrase.lower().replace(" ", "-")
+    # Not by http.HTTPStatus, whose phrases change with the version of Python.
+    return HTTP_STATUS_CODES[status].lower().replace(" ", "-")

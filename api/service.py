@@ -28,6 +28,8 @@ _DOCUMENTS = {
     "OPENAPI_URL_PREFIX": "/",
     "OPENAPI_JSON_PATH": "openapi.json",
 }
+# Of JSON and forms, which are read into memory. Uploads are streamed, and have a limit of their own.
+_MOST_BODY_BYTES = 1024 * 1024
 _PROBES = ("/livez", "/readyz")
 # Whatever an answer is, a browser takes it for that, runs nothing in it, and tells nobody where it was.
 _GUARDS = {
@@ -41,7 +43,7 @@ _BEARER = {"type": "http", "scheme": "bearer", "bearerFormat": "sl_<id>_<secret>
 def build(rooms: Rooms, registry: CollectorRegistry, hosts: Hosts) -> Flask:
     """An app over the given rooms; it connects to nothing before the first request."""
     app = Flask(__name__, static_folder=None)
-    app.config.update(_DOCUMENTS)
+    app.config.update(_DOCUMENTS, MAX_CONTENT_LENGTH=_MOST_BODY_BYTES)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.extensions["safelight"] = rooms
     errors.install(app)

@@ -96,6 +96,11 @@ def test_a_key_that_makes_no_sense_is_not_made(
     assert len(client.get("/v1/keys", headers=admin).json["keys"]) == 1
 
 
+def test_a_body_without_end_is_refused(client: Client, admin: dict[str, str]) -> None:
+    answer = client.post("/v1/keys", json={"owner": "x" * 2_000_000, "scopes": ["admin"]}, headers=admin)
+    assert (answer.status, answer.json["code"]) == (413, "request-entity-too-large")
+
+
 def test_what_is_not_there_is_404(client: Client, admin: dict[str, str]) -> None:
     for method, path in (
         ("DELETE", "/v1/keys/nope"),
