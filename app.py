@@ -7,17 +7,22 @@ from collections.abc import Callable
 import redis
 from flask import Flask
 from prometheus_client import CollectorRegistry
+from werkzeug.middleware.proxy_fix import ProxyFix
 
 import api.monitoring
 import api.service
 import cli.keys
+import cli.sign_in
 import cli.tasks
 import cli.trace
 import cli.upkeep
+from api.hosts import hosts_of
 from api.hub import Hub
 from api.keys import Keys
+from api.limits import Limits
 from api.places import Places
 from api.rooms import Rooms
+from api.sessions import Sessions
 from config import Settings
 from db.session import Database
 from observability import logs
@@ -61,11 +66,13 @@ def create_app(settings: Settings | None = None) -> Flask:
     submitter = Submitter(Courier(make_broker(client)), KINDS, window=settings.window)
     photo_metrics = PhotoMetrics(registry)
     intake = Intake(database, store, submitter, photo_metrics, max_bytes=settings.max_upload_bytes)
-    keys = Keys(database)
+    keys, sessions = Keys(database), Sessions(database)
     photo_states = PhotoStates(photo_metrics)
     dead_letters, queues = DeadLetters(database, photo_states), Queues(database, KINDS)
     rooms = Rooms(
         keys,
+        Limits(client, None if settings.rate_limit == "off" else settings.rate_limit),
+        sessions,
         intake,
         Views(database, store),
         Deletion(database, store),
@@ -83,7 +90,10 @@ def create_app(settings: Settings | None = None) -> Flask:
         places=Places(settings.api_waiting),
         retention_s=settings.retention_s,
     )
-    app = api.service.build(rooms, registry)
+    app = api.service.build(rooms, registry, hosts_of(settings.hosts, settings.host))
+    if proxies := settings.trusted_proxies:
+        # Inside of `ByPort`, which goes by the port that was really asked.
+        app.wsgi_app = ProxyFix(app.wsgi_app, proxies, proxies, proxies)  # type: ignore[method-assign]
     monitoring = api.monitoring.build(_pipeline(settings, client, store), lambda: targets(client))
     app.wsgi_app = api.monitoring.ByPort(  # type: ignore[method-assign]
         app.wsgi_app, monitoring.wsgi_app, settings.monitoring_port
@@ -95,6 +105,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     upkeep = Upkeep(database, store, submitter, photo_states)
     for command in (
         cli.keys.commands(keys),
+        cli.sign_in.command(sessions, _address(settings)),
         cli.tasks.commands(database, dead_letters, queues, kinds=tuple(KINDS), error_types=ERROR_TYPES),
         cli.upkeep.database_commands(settings.database_url),
         *cli.upkeep.commands(upkeep),
@@ -102,6 +113,12 @@ def create_app(settings: Settings | None = None) -> Flask:
     ):
         app.cli.add_command(command)
     return app
+
+
+def _address(settings: Settings) -> str:
+    """Where a browser on this machine finds the API."""
+    host = "localhost" if settings.host == "0.0.0.0" else settings.host  # noqa: S104 - as a name
+    return f"http://{host}:{settings.port}"
 
 
 def _checks(database: Database, client: redis.Redis, store: Store) -> dict[str, Callable[[], None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -28,6 +29,9 @@ class Settings:
     storage_url: str
     host: str = "127.0.0.1"
     port: int = 8000
+    hosts: str = ""
+    trusted_proxies: int = 0
+    rate_limit: str = "6000/minute"
     monitoring_host: str = "127.0.0.1"
     monitoring_port: int = 8001
     api_processes: int = 2
@@ -108,6 +112,8 @@ _SCHEMES = {
     "redis_url": ("redis://", "rediss://", "unix://"),
     "storage_url": ("file:///", "s3://"),
 }
+_RATE = re.compile(r"[1-9]\d*/(second|minute|hour|day)|off")
+_HOST = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*\]?")
 
 
 def _problem(name: str, value: Any) -> str | None:
@@ -119,6 +125,12 @@ def _problem(name: str, value: Any) -> str | None:
         return "must be json or text"
     if name in ("port", "monitoring_port") and not 0 < value < 65_536:
         return "must be between 1 and 65535"
+    if name == "rate_limit" and not _RATE.fullmatch(value):
+        return "must be as 600/minute, or off"
+    if name == "hosts" and not all(_HOST.fullmatch(host.strip()) for host in value.split(",")):
+        return "must be names or addresses without a port, with commas between them"
+    if name == "trusted_proxies" and value == 0:
+        return None
     if isinstance(value, int | float) and not 0 < value < float("inf"):
         return "must be above 0"
     return None

@@ -3,10 +3,14 @@
 from pathlib import Path
 from typing import Any
 
+import gunicorn.util
+
+from api.server_errors import write_problem
 from config import Settings
 from observability import logs
 
 _settings = Settings.for_root()
+gunicorn.util.write_error = write_problem
 
 bind = [
     f"{_settings.host}:{_settings.port}",
@@ -18,6 +22,8 @@ workers = _settings.api_processes
 # of the others' are among them there are as many more as clients may wait; one is made when it is needed.
 threads = _settings.api_threads + _settings.api_waiting
 worker_connections = threads + 1000
+# Only SAFELIGHT_TRUSTED_PROXIES says whose word is taken for the scheme, not where it comes from.
+forwarded_allow_ips = ""
 graceful_timeout = 8
 keepalive = 5
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn's heartbeat file

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from sqlalchemy.exc import OperationalError
 
 from api.keys import Keys
+from api.sessions import Sessions
 from config import ConfigError, Settings
 from db.migrate import upgrade
 from db.session import Database
@@ -96,6 +97,17 @@ def prepare(settings: Settings, home: Path) -> None:
         homes.write_private(key_file, keys.create("admin", ["admin"]) + "\n")
 
 
+def sign_in_link(settings: Settings, home: Path) -> str:
+    """A link into the console, with the rights of the admin key and for as long as that lives."""
+    database = Database(settings.database_url)
+    key = Keys(database).authenticate((home / "admin.key").read_text().strip())
+    if key is None:
+        raise EmbeddedError(f"the key in {home / 'admin.key'} was revoked just now")
+    link = Sessions(database).make_link(key.owner, key.scopes, key_id=key.id)
+    database.close()
+    return f"http://{settings.host}:{settings.port}/sign-in/{link}"
+
+
 @contextmanager
 def _telling(setting: str) -> Iterator[None]:
     """Say which setting leads nowhere."""
@@ -136,6 +148,7 @@ def run(home: Path, reload: bool) -> None:
         start(stack, supervised)
         settings = stack.settings
         say(f"Safelight is ready: http://{settings.host}:{settings.port}")
+        say(f"Sign in, once within 10 minutes: {sign_in_link(settings, home)}")
         say(f"Metrics: http://{settings.monitoring_host}:{settings.monitoring_port}/metrics")
         if stack.prometheus:  # nobody waits for it: the service does without
             supervised.start("prometheus")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from http import HTTPStatus
 from typing import Any
 
 import marshmallow as ma
 from flask import Flask, Response, g
 from flask_smorest import Api
 from werkzeug.exceptions import HTTPException
+from werkzeug.http import HTTP_STATUS_CODES
 
 from db.session import DatabaseAway
 from imaging.errors import ImagingError
@@ -70,7 +70,7 @@ _STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
     (ObjectMissing, 500, "object-missing", {}),
 )
 # What any route may answer.
-STATUSES = (400, 401, 403, 404, 405, 409, 413, 415, 422, 500, 503)
+STATUSES = (400, 401, 403, 404, 405, 409, 413, 415, 421, 422, 429, 500, 503)
 # What is our fault is told in general: the log has the particulars, which are nobody else's business.
 _DETAILS = {
     "database-away": "the database can't be reached; nothing was changed",
@@ -119,7 +119,7 @@ def problem_body(status: int, code: str, detail: str) -> dict[str, Any]:
     """A problem's members (RFC 9457, 3.1), and its code."""
     return {
         "type": f"urn:safelight:problem:{code}",
-        "title": HTTPStatus(status).phrase,
+        "title": HTTP_STATUS_CODES[status],
         "status": status,
         "detail": detail,
         "code": code,
@@ -151,4 +151,5 @@ def _unexpected(error: Exception) -> Response:
 
 
 def _code(status: int) -> str:
-    return HTTPStatus(status).phrase.lower().replace(" ", "-")
+    # Not by http.HTTPStatus, whose phrases change with the version of Python.
+    return HTTP_STATUS_CODES[status].lower().replace(" ", "-")

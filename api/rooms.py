@@ -10,7 +10,9 @@ from flask import current_app
 
 from api.hub import Hub
 from api.keys import Keys
+from api.limits import Limits
 from api.places import Places
+from api.sessions import Sessions
 from photos.deletion import Deletion
 from photos.feed import Feed
 from photos.intake import Intake
@@ -37,6 +39,8 @@ class Rooms:
     """
 
     keys: Keys
+    limits: Limits
+    sessions: Sessions
     intake: Intake
     views: Views
     deletion: Deletion

@@ -12,9 +12,23 @@ from typing import Any
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
-from api import documents, errors, events, health, openapi, originals, photos, queues, tasks, tracing
+from api import (
+    documents,
+    errors,
+    events,
+    health,
+    key_routes,
+    openapi,
+    originals,
+    photos,
+    queues,
+    sign_in,
+    tasks,
+    tracing,
+)
 from api.body import linger
 from api.conditions import tag
+from api.hosts import Hosts
 from api.rooms import Rooms
 from api.tracing import log_more
 from observability.metrics import HttpMetrics
@@ -26,26 +40,35 @@ _DOCUMENTS = {
     "API_VERSION": "v1",
     "OPENAPI_VERSION": "3.1.0",
 }
+# Of JSON and forms, which are read into memory. Uploads are streamed, and have a limit of their own.
+_MOST_BODY_BYTES = 1024 * 1024
 _PROBES = ("/livez", "/readyz")
+# Whatever an answer is, a browser takes it for that, runs nothing in it, and tells nobody where it was.
+_GUARDS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
 _BEARER = {"type": "http", "scheme": "bearer", "bearerFormat": "sl_<id>_<secret>"}
 
 
-def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
+def build(rooms: Rooms, registry: CollectorRegistry, hosts: Hosts) -> Flask:
     """An app over the given rooms; it connects to nothing before the first request."""
     app = Flask(__name__, static_folder=None)
-    app.config.update(_DOCUMENTS)
+    app.config.update(_DOCUMENTS, MAX_CONTENT_LENGTH=_MOST_BODY_BYTES)
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.extensions["safelight"] = rooms
     errors.install(app)
     metrics = HttpMetrics(registry)
     _measure(app, metrics)
+    _check_host(app, hosts)
     api = errors.ProblemApi(app)
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
-    for room in (photos, originals, events, tasks, queues):
+    for room in (photos, originals, events, tasks, queues, key_routes):
         api.register_blueprint(room.blueprint)
-    app.register_blueprint(health.blueprint)
-    app.register_blueprint(documents.blueprint)
+    for page in (health, documents, sign_in):
+        app.register_blueprint(page.blueprint)
     spec = app.extensions["safelight.openapi"] = openapi.complete(api.spec.to_dict())
     for method, route, documented in _operations(app, spec["paths"]):
         metrics.expect(method, route, documented | set(errors.STATUSES))
@@ -81,7 +104,8 @@ def _measure(app: Flask, metrics: HttpMetrics) -> None:
             linger(request, response)
         if request.path.startswith("/v1/"):
             tag(request, response)
-        response.headers["X-Content-Type-Options"] = "nosniff"
+        for name, value in {**_GUARDS, **g.get("rate_limit_headers", {})}.items():
+            response.headers.setdefault(name, value)
         response.headers["X-Request-ID"] = g.request_id
         response.headers["X-Trace-ID"] = g.trace_id
         route = request.url_rule.rule if request.url_rule else "unmatched"
@@ -95,6 +119,16 @@ def _measure(app: Flask, metrics: HttpMetrics) -> None:
         if "logging" in g:
             metrics.in_flight.dec()
             g.logging.close()
+
+
+def _check_host(app: Flask, hosts: Hosts) -> None:
+    """Answer to our own names alone; but probes come by address."""
+
+    @app.before_request
+    def check() -> None:
+        if request.path not in _PROBES and not hosts.know(request.host):
+            detail = "this service isn't known by the name in Host; SAFELIGHT_HOSTS has its names"
+            raise errors.Problem(421, "misdirected-request", detail)
 
 
 def _log_access(route: str, response: Response, duration_s: float) -> None:

@@ -72,6 +72,34 @@ keys = Table(
     Column("created_at", _instant, nullable=False, server_default=_now),
     Column("expires_at", _instant),
     Column("revoked_at", _instant),
+    Column("last_used_at", _instant),
+    Column("successor", Text, comment="id, once it is rotated"),
+)
+
+
+def _signed_in(name: str, *columns: Column[Any]) -> Table:
+    """A table of secrets that stand for an owner and scopes, and of which only a hash is stored."""
+    return Table(
+        name,
+        metadata,
+        Column("token_sha256", LargeBinary, primary_key=True),
+        Column("owner", Text, nullable=False),
+        Column("scopes", ARRAY(Text), nullable=False),
+        Column("key_id", Text, ForeignKey("keys.id"), comment="whose end is its end"),
+        Column("created_at", _instant, nullable=False, server_default=_now),
+        *columns,
+    )
+
+
+sessions = _signed_in("sessions", Column("used_at", _instant, nullable=False, server_default=_now))
+sign_in_links = _signed_in("sign_in_links")  # a row is there until it is spent
+
+instance = Table(
+    "instance",
+    metadata,
+    Column("one", Boolean, primary_key=True, server_default=text("true")),
+    Column("name", Text, nullable=False, comment="tells installations on one host apart"),
+    CheckConstraint("one", name="one"),
 )
 
 # The camera's local time, to the second: what follows it in the text is a fraction or an offset. As text: all

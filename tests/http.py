@@ -34,7 +34,7 @@ class Client:
 
     def ask(self, method: str, path: str, **options: Any) -> Answer:
         """Make one request; options are those of werkzeug's `EnvironBuilder`."""
-        with self._app.test_client().open(path, method=method, **options) as response:
+        with self._app.test_client(use_cookies=False).open(path, method=method, **options) as response:
             return Answer(response.status_code, response.headers, response.data)
 
     def get(self, path: str, **options: Any) -> Answer:

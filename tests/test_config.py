@@ -42,7 +42,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
         for each in fields(Settings)
         if f"SAFELIGHT_{each.name.upper()}" not in NEEDED
     }
-    given |= {"port": "78", "lease_s": "15"}
+    given |= {"port": "78", "lease_s": "15", "rate_limit": "7/hour"}
     variables = {f"SAFELIGHT_{name.upper()}": value for name, value in given.items()}
     settings = Settings.from_environment({**NEEDED, **variables})
     assert {name: str(getattr(settings, name)) for name in given} == {
@@ -84,6 +84,13 @@ def test_an_empty_variable_is_one_that_is_not_set(text: str) -> None:
         ("DATABASE_URL", "postgresql://host:port/database"),
         ("REDIS_URL", "host:6379"),
         ("REDIS_URL", "redis://host:x/0"),
+        ("RATE_LIMIT", "600"),
+        ("RATE_LIMIT", "0/minute"),
+        ("RATE_LIMIT", "5/fortnight"),
+        ("HOSTS", "photos.example.org:443"),
+        ("HOSTS", "https://photos.example.org"),
+        ("HOSTS", "a,,b"),
+        ("TRUSTED_PROXIES", "-1"),
     ],
 )
 def test_a_wrong_setting_is_told_by_name(name: str, text: str) -> None:

@@ -22,6 +22,7 @@ import pytest
 
 from embedded import ports, processes
 from embedded.home import locked
+from tests.http import Answer, ask
 
 PROJECT = Path(__file__).resolve().parent.parent
 _STARTS_S = 90.0
@@ -131,6 +132,28 @@ def test_it_starts_stops_and_goes_on_with_its_data(start: Callable[..., Run]) ->
     again = start().wait_ready()
     assert again.ask("SELECT number FROM kept") == (7,)
     assert again.stop(signal.SIGINT) == 0
+
+
+def test_the_link_that_it_prints_signs_in_once(start: Callable[..., Run]) -> None:
+    run = start().wait_ready()
+    assert processes.settles(lambda: "/sign-in/" in run.said(), timeout_s=10)
+    line = next(line for line in run.said().splitlines() if line.startswith("Sign in"))
+    address, _, path = line.rpartition(": ")[2].partition("/sign-in/")
+    assert address == f"http://127.0.0.1:{run.port}"
+
+    def press(link: str) -> Answer:
+        return ask(run.port, "POST", f"/sign-in/{link}", headers={"Origin": address, "Content-Length": "0"})
+
+    assert ask(run.port, "GET", f"/sign-in/{path}").status == 200
+    signed_in = press(path)
+    assert signed_in.status == 303
+    session = {"Cookie": signed_in.headers["Set-Cookie"].partition(";")[0]}
+    me = ask(run.port, "GET", "/v1/me", headers=session).json
+    assert (me["owner"], me["scopes"]) == ("admin", ["admin"])
+    assert press(path).status == 403
+    assert ask(run.port, "GET", "/v1/me", headers={**session, "Host": "evil.example"}).status == 421
+    assert path not in (run.home / "logs" / "api.log").read_text()
+    assert run.stop() == 0
 
 
 def test_a_taken_port_is_a_clear_error_before_anything_is_started(start: Callable[..., Run]) -> None:

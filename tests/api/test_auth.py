@@ -12,7 +12,7 @@ from tests.http import Client
 from tests.pictures import jpeg
 
 Auth = Callable[..., dict[str, str]]
-OPEN = {"/livez", "/readyz", "/openapi.json"}
+OPEN = {"/livez", "/readyz", "/openapi.json", "/sign-in", "/sign-in/<link>", "/sign-in/style.css"}
 UNKNOWN = "sl_0123456789ab_" + "0" * 48
 
 
@@ -31,7 +31,9 @@ def test_every_route_but_the_open_ones_wants_a_key(app: Flask, client: Client) -
             assert answer.status == 401, (method, rule.rule)
             assert answer.headers["WWW-Authenticate"].startswith("Bearer ")
             asked.append(rule.rule)
-    assert "/v1/photos/<uuid:photo_id>/original" in asked
+    assert {"/v1/photos/<uuid:photo_id>/original", "/v1/keys/<string:key_id>", "/v1/me", "/sign-out"} <= set(
+        asked
+    )
 
 
 @pytest.mark.parametrize(

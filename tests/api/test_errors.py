@@ -86,6 +86,17 @@ def test_every_answer_is_marked_nosniff_and_has_an_id_of_its_own(client: Client,
     assert len({answer.headers["X-Request-ID"] for answer in answers}) == 4
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT", "POST"])
+@pytest.mark.parametrize("path", ["/v1/photos", "/v1/me", "/nowhere", "/livez", "/openapi.json", "/sign-in"])
+def test_no_answer_is_without_its_guards(client: Client, method: str, path: str) -> None:
+    answer = client.ask(method, path)
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert answer.headers["Referrer-Policy"] in ("no-referrer", "same-origin")
+    assert len(answer.headers.getlist("Content-Security-Policy")) == 1
+
+
 def test_without_its_database_the_api_says_503_and_when_to_come_back(
     settings: Settings, make_key: Callable[..., str]
 ) -> None:

@@ -37,7 +37,10 @@ def test_metrics_stand_on_the_monitoring_port_alone(app: Flask, settings: Settin
     assert inside.headers["Content-Type"].startswith("text/plain; version=")
     for path in ("/metrics", "/internal/targets"):
         assert ask(app, path, settings.port).status == 404
-        forged = {"Host": f"x:{settings.monitoring_port}", "X-Forwarded-Port": str(settings.monitoring_port)}
+        forged = {
+            "Host": f"localhost:{settings.monitoring_port}",
+            "X-Forwarded-Port": str(settings.monitoring_port),
+        }
         assert ask(app, path, settings.port, **forged).status == 404
 
 

@@ -29,7 +29,7 @@ def raw_request(stack: Stack, key: dict[str, str], *headers: str, path: str = "/
     """A connection on which the head of an upload was sent."""
     lines = [
         f"POST {path} HTTP/1.1",
-        "Host: x",
+        "Host: localhost",
         f"Authorization: {key['Authorization']}",
         *headers,
         "",
