@@ -86,7 +86,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         queues=queues,
         overview=Overview(database, client, KINDS),
         feed=(feed := Feed(database)),
-        hub=(hub := Hub(feed, Wire(client), keys.live)),
+        hub=(hub := Hub(feed, Wire(client), lambda names: keys.live(names) | sessions.live(names))),
         places=Places(settings.api_waiting),
         retention_s=settings.retention_s,
     )

@@ -15,6 +15,7 @@ from api.errors import Problem
 from api.key import SCOPES, Key
 from api.keys import OVERLAP
 from api.rooms import rooms
+from api.schemas import PlainText
 
 blueprint = Blueprint("keys", __name__, url_prefix="/v1", description="Keys, and who asks")
 
@@ -59,7 +60,7 @@ class NewKeySchema(KeySchema):
 class CreateArguments(ma.Schema):
     """What a new key is to be."""
 
-    owner = fields.String(required=True, validate=[validate.Length(1, 200), validate.Regexp(r".*\S")])
+    owner = PlainText(required=True, validate=[validate.Length(1, 200), validate.Regexp(r".*\S")])
     scopes = fields.List(
         fields.String(validate=validate.OneOf(SCOPES)), required=True, validate=validate.Length(1, 20)
     )

@@ -22,13 +22,13 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
     416: ("The range has nothing of the file", "range-not-satisfiable", "the file has 1,000 bytes"),
     421: ("Not a host name of this service", "misdirected-request", "this is not photos.example.org"),
     422: ("A value is wrong", "unprocessable-entity", "a part of the request is wrong"),
-    429: ("Too many requests", "too-many-requests", "600 per 1 minute"),
+    429: ("Too many requests", "rate-limited", "the key has used up 6000 requests a minute"),
     500: ("Something went wrong here", "internal-error", "something went wrong here"),
     503: ("Something that is needed is away, for now", "database-away", "nothing was changed"),
 }
 # What no route can help; its own answers come from its decorators.
 _ANYWHERE = (400, 401, 403, 421, 422, 429, 500, 503)
-_EVERY_ANSWER = ("X-Request-ID", "X-Trace-ID")
+_EVERY_ANSWER = ("X-Request-ID", "X-Trace-ID", "RateLimit", "RateLimit-Policy")
 _HEADERS_OF = {
     202: ("Retry-After",),
     401: ("WWW-Authenticate",),
@@ -45,6 +45,8 @@ _HEADERS: Said = {
         ("WWW-Authenticate", "string", "RFC 6750"),
         ("Content-Range", "string", "RFC 9110, 14.4"),
         ("ETag", "string", "RFC 9110, 8.8.3"),
+        ("RateLimit", "string", "what is left of the key's limit, draft-ietf-httpapi-ratelimit-headers-10"),
+        ("RateLimit-Policy", "string", "the key's limit; neither is there where none is set"),
     )
 }
 _IF_NONE_MATCH = {

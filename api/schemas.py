@@ -14,6 +14,16 @@ from db.tables import PHOTO_STATES
 from photos.photo import PhotoView, PreviewView
 
 
+class PlainText(fields.String):
+    """Text that PostgreSQL can hold: no NUL, and no half of a surrogate pair."""
+
+    def _deserialize(self, value: Any, attr: str | None, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        if any(char == "\0" or "\ud800" <= char <= "\udfff" for char in text):
+            raise ma.ValidationError("Not valid text.")
+        return text
+
+
 class ErrorSchema(ma.Schema):
     """What went wrong last."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from sqlalchemy import ColumnElement, Table, delete, exists, func, insert, literal, or_, select
@@ -18,6 +18,7 @@ from db.tables import instance, keys, sessions, sign_in_links
 IDLE = timedelta(hours=12)
 LONGEST = timedelta(days=7)
 LINK_LIFE = timedelta(minutes=10)
+_NAME = "session-"
 
 
 def _lives(table: Table, life: timedelta) -> ColumnElement[bool]:
@@ -75,9 +76,20 @@ class Sessions:
         if row is None:
             return None
         self._last_used.note(token)
-        name = row.key_id or f"session-{token.hex()[:8]}"
+        name = row.key_id or f"{_NAME}{token.hex()[:8]}"
         ends_at = row.created_at + LONGEST
         return Key(name, row.owner, tuple(row.scopes), row.created_at, ends_at, None, key_id=row.key_id)
+
+    def live(self, names: Collection[str]) -> set[str]:
+        """Those of the names of sessions without a key (`Key.id`) that aren't over.
+
+        Raises:
+            DatabaseAway
+        """
+        name = _NAME + func.encode(func.substring(sessions.c.token_sha256, 1, 4), "hex")
+        with self._database.statement() as statement:
+            found = select(name).where(name.in_(list(names)) & _session_lives)
+            return set(statement.execute(found).scalars())
 
     def end(self, secret: str) -> None:
         """End a session, if there is one.

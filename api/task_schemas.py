@@ -8,7 +8,7 @@ from typing import Any
 import marshmallow as ma
 from marshmallow import fields, validate
 
-from api.schemas import ErrorSchema, TaskSchema
+from api.schemas import ErrorSchema, PlainText, TaskSchema
 from db.tables import TASK_STATES
 from photos.kinds import ERROR_TYPES, KINDS, REQUIRED
 from tasks.views import AttemptView
@@ -71,7 +71,7 @@ class BulkArguments(ma.Schema):
 
     kind = fields.String(validate=_KIND)
     error_type = fields.String(validate=_ERROR_TYPE)
-    message = fields.String(metadata={"description": "a group's message, as /v1/dead-letters has it"})
+    message = PlainText(metadata={"description": "a group's message, as /v1/dead-letters has it"})
     failed_before = fields.AwareDateTime(default_timezone=UTC)
     ids = fields.List(fields.UUID(), validate=validate.Length(1, _IDS_MAX))
     all = fields.Boolean(load_default=False)

@@ -265,3 +265,14 @@ def test_the_command_prints_a_link_that_works(app: Flask, client: Client, settin
     assert other.startswith("https://photos.example.org/sign-in/")
     wrong = runner.invoke(args=["sign-in-link", "--owner", " ", "--scope", "admin"])
     assert (wrong.exit_code, "Traceback" in wrong.output) == (2, False)
+
+
+def test_streams_of_a_session_without_a_key_last_as_long_as_it_does(sessions: Sessions) -> None:
+    link = sessions.make_link("anna", ["photos:read"])
+    secret = sessions.spend(link)
+    assert secret is not None
+    key = sessions.find(secret)
+    assert key is not None
+    assert sessions.live([key.id, "session-00000000"]) == {key.id}
+    sessions.end(secret)
+    assert sessions.live([key.id]) == set()

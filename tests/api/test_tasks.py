@@ -318,3 +318,12 @@ def test_another_owners_photo_is_not_made_anew(
     photo_id = upload(client, key)
     answer = client.post(f"/v1/photos/{photo_id}/reprocess", headers=other)
     assert (answer.status, answer.json["code"]) == (404, "photo-not-found")
+
+
+@pytest.mark.parametrize("message", ["\ud800", "a\0b"])
+def test_text_that_the_database_cannot_hold_is_a_wrong_value(
+    client: Client, auth: Callable[..., dict[str, str]], message: str
+) -> None:
+    answer = client.post("/v1/tasks/requeue", json={"message": message}, headers=auth("anna", "admin"))
+    assert (answer.status, answer.json["code"]) == (422, "unprocessable-entity")
+    assert answer.json["errors"]["json"] == {"message": ["Not valid text."]}
