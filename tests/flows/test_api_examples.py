@@ -21,7 +21,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text()
 
 def example(language: str, number: int = 0) -> str:
     """One of the page's blocks of a language."""
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[number]
+    return str(re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[number])
 
 
 def run(folder: Path, stack: Stack, *command: str) -> str:
