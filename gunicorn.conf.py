@@ -16,7 +16,7 @@ bind = [
     f"{_settings.host}:{_settings.port}",
     f"{_settings.monitoring_host}:{_settings.monitoring_port}",
 ]
-worker_class = "gthread"
+worker_class = "api.server.Worker"
 workers = _settings.api_processes
 # A waiting client (an event stream, `Prefer: wait`) holds a thread, never a database connection. So that none
 # of the others' are among them there are as many more as clients may wait; one is made when it is needed.

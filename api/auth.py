@@ -31,7 +31,7 @@ def requires(scope: str | None = None) -> Callable[[View], View]:
 
     Raises (as answers):
         401 if there is no usable key, 403 if it lacks the scope, 429 if there were too many requests with it
-        or too many wrong keys, 403 if another site's page asks with the cookie; all before the body is read.
+        or too many wrong keys, 403 if another site's page asks with the cookie; all before an upload is read.
     """
 
     def decorate(view: View) -> View:
@@ -102,7 +102,7 @@ def known_key(text: str) -> Key | None:
 
 
 def _count(key: Key) -> None:
-    window = rooms().limits.request_of(key.id)
+    window = rooms().limits.request_of(key.key_id or key.id)
     if window is None:
         return
     g.rate_limit_headers = window.headers("key")
@@ -120,8 +120,10 @@ def _network(address: str) -> str:
         parsed = ipaddress.ip_address(address)
     except ValueError:
         return address
+    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:  # of a socket for both versions
+        parsed = parsed.ipv4_mapped
     if parsed.version == 4:
-        return address
+        return str(parsed)
     return str(ipaddress.ip_network((parsed, 64), strict=False).network_address)
 
 

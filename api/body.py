@@ -20,6 +20,8 @@ _STALL_S = 30.0
 _LINGER_S = 5.0
 # The server itself reads what is left of a body that is no larger (gunicorn's `finish_body`).
 _SMALL_BYTES = 64 * 1024
+# Of a body that isn't an upload: JSON, or a form.
+SMALL_S = 15.0
 
 
 class Body:
@@ -94,6 +96,22 @@ def _refuse_if_over(limit: Limit | None) -> None:
     if limit is not None and limit.over:
         rate = f"{PIECE_BYTES // 1024} KiB in {PIECE_S:.0f} s"
         raise Problem(408, "upload-too-slow", f"the body comes too slowly: less than {rate}")
+
+
+def read_small(request: Request) -> None:
+    """Read a body that isn't streamed, within `SMALL_S`, and keep it for whoever parses it.
+
+    Raises:
+        Problem: it comes too slowly, or ends before its length.
+        werkzeug.exceptions.RequestEntityTooLarge: it is larger than Flask's MAX_CONTENT_LENGTH.
+    """
+    with watch.limit(connection_of(request), within_s=SMALL_S, how=socket.SHUT_RD) as limit:
+        data = request.get_data(cache=True)
+    if limit is not None and limit.over:
+        raise Problem(408, "upload-too-slow", f"the body didn't come within {SMALL_S:.0f} s")
+    if len(data) < (request.content_length or 0):
+        raise Problem(400, "incomplete-body", f"{request.content_length:,} bytes were announced")
+    g.body_ended = True
 
 
 def linger(request: Request, response: Response) -> None:

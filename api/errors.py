@@ -73,7 +73,7 @@ _STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
 STATUSES = (400, 401, 403, 404, 405, 409, 413, 415, 421, 422, 429, 500, 503)
 # What is our fault is told in general: the log has the particulars, which are nobody else's business.
 _DETAILS = {
-    "database-away": "the database can't be reached; nothing was changed",
+    "database-away": "the database can't be reached, or is too busy; what was asked for may have been done",
     "store-away": "the store can't be reached, or is full; nothing was kept",
     "object-missing": "the file isn't in the store any more",
 }

@@ -24,13 +24,16 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
     422: ("A value is wrong", "unprocessable-entity", "a part of the request is wrong"),
     429: ("Too many requests", "rate-limited", "the key has used up 6000 requests a minute"),
     500: ("Something went wrong here", "internal-error", "something went wrong here"),
-    503: ("Something that is needed is away, for now", "database-away", "nothing was changed"),
+    503: (
+        "Something that is needed is away, for now",
+        "store-away",
+        "the store can't be reached, or is full; nothing was kept",
+    ),
 }
 # What no route can help; its own answers come from its decorators.
 _ANYWHERE = (400, 401, 403, 421, 422, 429, 500, 503)
 _EVERY_ANSWER = ("X-Request-ID", "X-Trace-ID", "RateLimit", "RateLimit-Policy")
 _HEADERS_OF = {
-    202: ("Retry-After",),
     401: ("WWW-Authenticate",),
     416: ("Content-Range",),
     429: ("Retry-After",),

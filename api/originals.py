@@ -25,7 +25,20 @@ blueprint = Blueprint(
 _RANGES = [
     {"in": "header", "name": "Range", "schema": {"type": "string"}, "description": "one range of bytes"},
     {"in": "header", "name": "If-Range", "schema": {"type": "string"}, "description": "a strong ETag"},
+    {"in": "header", "name": "If-None-Match", "schema": {"type": "string"}},
+    {"in": "header", "name": "If-Match", "schema": {"type": "string"}},
 ]
+_HEADERS = {
+    name: {"description": description, "schema": {"type": "string"}}
+    for name, description in (
+        ("ETag", "strong: the file's SHA-256"),
+        ("Accept-Ranges", "bytes"),
+        ("Repr-Digest", "RFC 9530"),
+        ("Content-Disposition", "always an attachment"),
+        ("Cache-Control", "private, no-cache"),
+    )
+}
+_OF_PART = {**_HEADERS, "Content-Range": {"description": "RFC 9110, 14.4", "schema": {"type": "string"}}}
 
 
 @blueprint.route("/<uuid:photo_id>/original")
@@ -34,8 +47,10 @@ class Original(MethodView):
 
     @requires("originals:read")
     @blueprint.doc(parameters=_RANGES)
-    @blueprint.response(200, content_type="application/octet-stream")
-    @blueprint.alt_response(206, content_type="application/octet-stream", description="The range asked for")
+    @blueprint.response(200, content_type="application/octet-stream", headers=_HEADERS)
+    @blueprint.alt_response(
+        206, content_type="application/octet-stream", headers=_OF_PART, description="The range asked for"
+    )
     @blueprint.alt_response(304, description="The client has it already")
     @blueprint.alt_response(412, **PROBLEM, description="`If-Match` names another file")
     @blueprint.alt_response(416, **PROBLEM, description="The range has nothing of the file")

@@ -12,7 +12,7 @@ from flask_smorest import Blueprint
 from api import batch, digests, idempotency
 from api.auth import current_key, requires
 from api.errors import PROBLEM
-from api.paging import cursor_of, position_of
+from api.paging import NEXT, cursor_of, position_of
 from api.rooms import rooms
 from api.schemas import BatchSchema, ExifSchema, ListArguments, PhotoSchema, PhotosSchema, version_of
 from api.task_schemas import ReprocessArguments
@@ -27,7 +27,16 @@ blueprint = Blueprint(
     "photos", __name__, url_prefix="/v1/photos", description="Photos and what is made of them"
 )
 
-_LOCATION = {"Location": {"description": "the photo", "schema": {"type": "string"}}}
+_TEXT = {"type": "string"}
+_LOCATION = {
+    "Location": {"description": "the photo", "schema": _TEXT},
+    "Idempotent-Replayed": {"description": "`true`: the answer of a request before", "schema": _TEXT},
+}
+_APPLIED = {"Preference-Applied": {"description": "that it was waited", "schema": _TEXT}}
+_CACHED = {
+    "ETag": {"description": "strong", "schema": _TEXT},
+    "Cache-Control": {"description": "for ever with the right `?v=`", "schema": _TEXT},
+}
 _PREFER = {
     "in": "header",
     "name": "Prefer",
@@ -91,7 +100,7 @@ class Photos(MethodView):
 
     @requires("photos:read")
     @blueprint.arguments(ListArguments, location="query")
-    @blueprint.response(200, PhotosSchema)
+    @blueprint.response(200, PhotosSchema, headers=NEXT)
     def get(self, arguments: dict[str, Any]) -> tuple[dict[str, Any], int, dict[str, str]]:
         """List photos, newest first; `Link: rel="next"` leads to the next page."""
         page = rooms().views.page(
@@ -147,7 +156,7 @@ class Photo(MethodView):
 
     @requires("photos:read")
     @blueprint.doc(parameters=[_PREFER])
-    @blueprint.response(200, PhotoSchema)
+    @blueprint.response(200, PhotoSchema, headers=_APPLIED)
     def get(self, photo_id: UUID) -> tuple[PhotoView, int, dict[str, str]]:
         """The photo with its tasks; `Prefer: wait=N` waits up to 30 s until it is finished."""
         views, owner = rooms().views, current_key().owner
@@ -188,7 +197,7 @@ class Preview(MethodView):
 
     @requires("photos:read")
     @blueprint.doc(parameters=_OF_PREVIEWS)
-    @blueprint.response(200, content_type="image/jpeg")
+    @blueprint.response(200, content_type="image/jpeg", headers=_CACHED)
     @blueprint.alt_response(304, description="The client has it already")
     @blueprint.alt_response(202, description="It is being made: try again after Retry-After seconds")
     def get(self, photo_id: UUID, size: str) -> Response:

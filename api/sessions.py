@@ -76,12 +76,12 @@ class Sessions:
         if row is None:
             return None
         self._last_used.note(token)
-        name = row.key_id or f"{_NAME}{token.hex()[:8]}"
+        name = f"{_NAME}{token.hex()[:8]}"
         ends_at = row.created_at + LONGEST
         return Key(name, row.owner, tuple(row.scopes), row.created_at, ends_at, None, key_id=row.key_id)
 
     def live(self, names: Collection[str]) -> set[str]:
-        """Those of the names of sessions without a key (`Key.id`) that aren't over.
+        """Those of the names of sessions (`Key.id`) that aren't over.
 
         Raises:
             DatabaseAway

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from flask import Blueprint, Response, make_response, redirect, render_template, request, send_file, url_for
+from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as AnyResponse
 
 from api.auth import known_key, requires, session_key
@@ -37,7 +38,8 @@ def sign_in_page() -> Response:
 def sign_in() -> AnyResponse:
     """Begin a session with a key."""
     check_origin()
-    request.max_content_length = _FORM_BYTES
+    if len(request.get_data()) > _FORM_BYTES:
+        raise RequestEntityTooLarge
     try:
         key = known_key(request.form.get("key", "").strip())
     except Problem as problem:

@@ -14,7 +14,7 @@ from uuid import UUID
 from photos.feed import Event
 
 # A client that is further behind doesn't read: it may come again, and read on from where it was.
-_WAITING_MAX = 1_000
+_WAITING_MAX = 5_000
 # A thread that is still writing to its client so long after its stream's end won't come back by itself.
 _ABORT_S = 2.0
 

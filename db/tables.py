@@ -132,6 +132,15 @@ photos = Table(
     CheckConstraint("(state = 'ready') = (ready_at IS NOT NULL)", name="ready_at"),
     UniqueConstraint("owner", "sha256"),
     Index(None, "owner", "created_at", "id"),
+    # few of many: without it, looking for them would read all photos of their owner
+    Index(
+        "ix_photos_not_ready",
+        "owner",
+        "state",
+        "created_at",
+        "id",
+        postgresql_where=text("state <> 'ready'"),
+    ),
     Index("ix_photos_taken_at", "owner", TAKEN_AT),
 )
 
@@ -223,6 +232,13 @@ tasks = Table(
         "ix_tasks_prunable",
         "finished_at",
         postgresql_where=text("state IN ('completed', 'cancelled', 'discarded')"),
+    ),
+    Index(
+        "ix_tasks_not_completed",
+        "state",
+        "created_at",
+        "id",
+        postgresql_where=text("state IN ('failed', 'cancelled', 'discarded')"),
     ),
     Index("ix_tasks_subject", "subject", "kind", "created_at"),
     Index(None, "created_at", "id"),

@@ -24,9 +24,12 @@ SELECT (SELECT count(*) FROM (
         SELECT FROM tasks WHERE state = 'queued' AND queue = :kind ORDER BY sent_at LIMIT :most) AS found)
 """
 _DRAINED = """
-SELECT count(*) FROM tasks
-WHERE state IN ('completed', 'cancelled', 'discarded') AND kind = ANY(:kinds)
-  AND finished_at > statement_timestamp() - make_interval(secs => :window_s)
+SELECT (SELECT count(*) FROM tasks
+        WHERE state IN ('completed', 'cancelled', 'discarded') AND kind = ANY(:kinds)
+          AND finished_at > statement_timestamp() - make_interval(secs => :window_s))
+     + (SELECT count(*) FROM tasks
+        WHERE state = 'failed' AND kind = ANY(:kinds)
+          AND finished_at > statement_timestamp() - make_interval(secs => :window_s))
 """
 
 

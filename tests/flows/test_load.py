@@ -29,7 +29,7 @@ def key(stack: Stack) -> dict[str, str]:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_thousand_uploads_by_32_clients_are_all_taken_and_memory_stays_flat(
-    stack: Stack, key: dict[str, str]
+    stack: Stack, key: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     def upload(number: int) -> Answer:
         return stack.ask("POST", "/v1/photos", body=large_jpeg(200_000, seed=number), headers=key)
@@ -39,10 +39,12 @@ def test_a_thousand_uploads_by_32_clients_are_all_taken_and_memory_stays_flat(
     done = by_clients(CLIENTS, range(1_000, 1_000 + UPLOADS), upload)
     grown = resident_bytes(stack) - before
     times_s = [took_s for _, took_s in done]
-    print(  # noqa: T201
-        f"{UPLOADS} uploads by {CLIENTS} clients: p50 {percentile(times_s, 0.5):.3f} s, "
+    told = (
+        f"\n{UPLOADS} uploads by {CLIENTS} clients: p50 {percentile(times_s, 0.5):.3f} s, "
         f"p95 {percentile(times_s, 0.95):.3f} s, API memory {before / MIB:.0f} MiB {grown / MIB:+.1f} MiB"
     )
+    with capsys.disabled():
+        print(told)  # noqa: T201
     assert {answer.status for answer, _ in done} == {202}
     assert len({answer.json["id"] for answer, _ in done}) == UPLOADS
     assert grown < 64 * MIB
@@ -67,7 +69,10 @@ def trickling(stack: Stack, key: dict[str, str]) -> Iterator[list[socket.socket]
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_with_50_slow_clients_other_uploads_go_on_and_they_are_let_go(
-    stack: Stack, key: dict[str, str], trickling: list[socket.socket]
+    stack: Stack,
+    key: dict[str, str],
+    trickling: list[socket.socket],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     def upload(number: int) -> Answer:
         for connection in trickling[number % 10 :: 10]:
@@ -77,10 +82,12 @@ def test_with_50_slow_clients_other_uploads_go_on_and_they_are_let_go(
     done = by_clients(4, range(5_000, 5_200), upload)
     times_s = [took_s for _, took_s in done]
     in_use = connections_in_use(stack)
-    print(  # noqa: T201
-        f"200 uploads beside {SLOW_CLIENTS} slow clients: p50 {percentile(times_s, 0.5):.3f} s, "
+    told = (
+        f"\n200 uploads beside {SLOW_CLIENTS} slow clients: p50 {percentile(times_s, 0.5):.3f} s, "
         f"p95 {percentile(times_s, 0.95):.3f} s; connections to the database in use then: {in_use}"
     )
+    with capsys.disabled():
+        print(told)  # noqa: T201
     assert {answer.status for answer, _ in done} == {202}
     assert percentile(times_s, 0.95) < 10
     assert in_use == 0

@@ -30,9 +30,23 @@ def upgrade() -> None:
     op.create_check_constraint("rate", "queues", "rate_per_s > 0")
     op.create_index("ix_events_xid_id", "events", ["xid", "id"])
     op.create_index("ix_tasks_created_at_id", "tasks", ["created_at", "id"])
+    op.create_index(
+        "ix_tasks_not_completed",
+        "tasks",
+        ["state", "created_at", "id"],
+        postgresql_where=sa.text("state IN ('failed', 'cancelled', 'discarded')"),
+    )
+    op.create_index(
+        "ix_photos_not_ready",
+        "photos",
+        ["owner", "state", "created_at", "id"],
+        postgresql_where=sa.text("state <> 'ready'"),
+    )
 
 
 def downgrade() -> None:
+    op.drop_index("ix_photos_not_ready", "photos")
+    op.drop_index("ix_tasks_not_completed", "tasks")
     op.drop_index("ix_tasks_created_at_id", "tasks")
     op.drop_index("ix_events_xid_id", "events")
     op.drop_column("queues", "paced_until")

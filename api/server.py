@@ -1,0 +1,37 @@
+"""gunicorn's threads, with a limit for the head of a request.
+
+gunicorn waits for a connection's first byte as long as it likes, without a thread; from then on it reads the
+head on a thread, without any limit of time: clients that send half a head would hold all threads.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import ExitStack
+from typing import Any
+
+from gunicorn.workers.gthread import ThreadWorker
+
+from api.patience import watch
+
+HEAD_S = 15.0
+
+
+class Worker(ThreadWorker):
+    """A process that serves requests on threads."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._here = threading.local()
+
+    def handle(self, conn: Any) -> Any:
+        """Serve a request of a connection, in a thread; its head is waited for `HEAD_S`."""
+        with ExitStack() as self._here.head:
+            self._here.head.enter_context(watch.limit(conn.sock, within_s=HEAD_S, how=socket.SHUT_RDWR))
+            return super().handle(conn)
+
+    def handle_request(self, req: Any, conn: Any) -> Any:
+        """The head has come."""
+        self._here.head.close()
+        return super().handle_request(req, conn)
