@@ -80,11 +80,13 @@ WITH claimed AS (
     UPDATE tasks
     SET state = 'processing', token = token + 1, attempts = attempts + 1, worker = :worker,
         queued_at = NULL, started_at = clock_timestamp(),
+        begun_at = coalesce(begun_at, clock_timestamp()),
         lease_until = clock_timestamp() + make_interval(secs => :lease_s),
         lease_limit = clock_timestamp() + make_interval(secs => :limit_s)
     WHERE id = :id AND state = 'queued' AND {_NOT_PAUSED.format(queue="tasks.queue")}
-    RETURNING id, kind, subject, token, trace_id, attempts, snoozes, worker, started_at,
-              extract(epoch FROM started_at - run_at)::float8 AS waited_s
+    RETURNING id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, worker, started_at,
+              extract(epoch FROM started_at - run_at)::float8 AS waited_s,
+              extract(epoch FROM started_at - begun_at)::float8 AS age_s
 ), attempt AS (
     INSERT INTO attempts (task_id, token, number, worker, started_at)
     SELECT id, token, attempts, worker, started_at FROM claimed
@@ -94,12 +96,13 @@ WITH claimed AS (
            jsonb_build_object('attempt', attempts, 'waited_s', round(waited_s::numeric, 3))
     FROM claimed
 )
-SELECT id, kind, subject, token, trace_id, attempts, snoozes, waited_s FROM claimed
+SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, waited_s, age_s FROM claimed
 """
 
 CLAIMED_BY = """
-SELECT id, kind, subject, token, trace_id, attempts, snoozes,
-       extract(epoch FROM started_at - run_at)::float8 AS waited_s
+SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
+       extract(epoch FROM started_at - run_at)::float8 AS waited_s,
+       extract(epoch FROM started_at - begun_at)::float8 AS age_s
 FROM tasks WHERE id = :id AND state = 'processing' AND worker = :worker
 """
 
@@ -183,6 +186,12 @@ RETRY = _ending(
 SNOOZE = _ending(
     "state = 'pending', attempts = attempts - 1, snoozes = snoozes + 1,"
     " run_at = clock_timestamp() + make_interval(secs => :for_s)",
+    "'snoozed'",
+)
+# No sooner than whatever waits: its turn comes by `run_at`, and no priority helps it.
+POLL = _ending(
+    "state = 'pending', attempts = 0, snoozes = 0, polls = polls + 1, priority = greatest(priority, 0),"
+    " run_at = clock_timestamp() + make_interval(secs => :for_s), error_type = NULL, error_detail = NULL",
     "'snoozed'",
 )
 

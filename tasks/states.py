@@ -189,6 +189,14 @@ def snooze(
     return _end(tx, sql.SNOOZE, task_id, token, **kept, for_s=for_s)
 
 
+def poll(tx: Transaction, task_id: UUID, token: int, *, for_s: float) -> Ended | None:
+    """`processing` to `pending`, at the back of the line in `for_s` seconds: it isn't done yet.
+
+    That is no failure: it has all its attempts again.
+    """
+    return _end(tx, sql.POLL, task_id, token, **_NO_FAILURE, for_s=for_s)
+
+
 # What follows is done by hand: by operators and owners. The subject must be locked by the caller.
 
 
