@@ -24,6 +24,7 @@ from observability import logs
 from observability.metrics import PhotoMetrics, StoreMetrics, process_registry
 from observability.pipeline import SCRAPE_LIMIT_S, PipelineCollector
 from observability.presence import Presence, processes, targets
+from photos.analysis import Analyses
 from photos.deletion import Deletion
 from photos.feed import Feed
 from photos.intake import Intake
@@ -74,6 +75,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         settings.max_upload_bytes,
         settings.max_batch_bytes,
         reprocessing=Reprocessing(database, submitter, photo_states),
+        analyses=Analyses(database, submitter, configured=bool(settings.analysis_url)),
         tasks=PhotoTasks(database),
         dead_letters=dead_letters,
         queues=queues,

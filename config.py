@@ -45,6 +45,14 @@ class Settings:
     retention_s: float = 7 * 86_400.0
     worker_slots: int = 2
     decoder_memory_bytes: int = 4096 * MIB
+    analysis_url: str = ""
+    analysis_key: str = field(default="", repr=False)
+    analysis_send: str = "metadata"
+    analysis_slots: int = 8
+    analysis_polls: int = 200
+    analysis_deadline_s: float = 3_600.0
+    analysis_timeout_s: float = 10.0
+    analysis_breaker_s: float = 30.0
     log_format: str = "json"
     version: str = "0.1.0"
     revision: str = "unknown"
@@ -100,14 +108,16 @@ _REQUIRED = {
     "redis_url": "redis://host:6379/0",
     "storage_url": "file:///folder or s3://bucket/prefix",
 }
-_SECRET = ("database_url", "redis_url")
+_SECRET = ("database_url", "redis_url", "analysis_url", "analysis_key")
 _PARSERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
 _KINDS = {"int": "a whole number", "float": "a number"}
 _SCHEMES = {
     "database_url": ("postgresql://", "postgresql+psycopg2://"),
     "redis_url": ("redis://", "rediss://", "unix://"),
     "storage_url": ("file:///", "s3://"),
+    "analysis_url": ("https://", "http://"),
 }
+_CHOICES = {"log_format": ("json", "text"), "analysis_send": ("metadata", "preview")}
 
 
 def _problem(name: str, value: Any) -> str | None:
@@ -115,8 +125,10 @@ def _problem(name: str, value: Any) -> str | None:
         return f"must start with {' or '.join(_SCHEMES[name])}"
     if name in _SCHEMES and not _has_sound_port(value):
         return "its port isn't a number"
-    if name == "log_format" and value not in ("json", "text"):
-        return "must be json or text"
+    if name in _CHOICES and value not in _CHOICES[name]:
+        return f"must be {' or '.join(_CHOICES[name])}"
+    if name == "analysis_url" and "@" in urlsplit(value).netloc:
+        return "no password may be in it; SAFELIGHT_ANALYSIS_KEY is for that"
     if name in ("port", "monitoring_port") and not 0 < value < 65_536:
         return "must be between 1 and 65535"
     if isinstance(value, int | float) and not 0 < value < float("inf"):

@@ -11,6 +11,7 @@ from flask import current_app
 from api.hub import Hub
 from api.keys import Keys
 from api.places import Places
+from photos.analysis import Analyses
 from photos.deletion import Deletion
 from photos.feed import Feed
 from photos.intake import Intake
@@ -45,6 +46,7 @@ class Rooms:
     max_upload_bytes: int
     max_batch_bytes: int
     reprocessing: Reprocessing
+    analyses: Analyses
     tasks: PhotoTasks
     dead_letters: DeadLetters
     queues: Queues

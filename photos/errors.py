@@ -25,6 +25,10 @@ class NotToBeHad(PhotoError):
     """The previews or the metadata couldn't be made; the photo's tasks say why."""
 
 
+class AnalysisNotConfigured(PhotoError):
+    """There is no service that photos could be analysed by."""
+
+
 class KeyInUse(PhotoError):
     """Another request with the same idempotency key is under way."""
 

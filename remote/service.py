@@ -115,6 +115,7 @@ def _content(response: requests.Response, until_s: float) -> bytes:
             raise RemoteRejected(f"the service's answer is larger than {MAX_ANSWER_BYTES:,} bytes")
         if time.monotonic() > until_s:
             raise RemoteTrouble("the service's answer takes too long")
+    response.raw.drain_conn()  # at its end already; without it Python 3.11 doesn't keep the connection
     return bytes(content)
 
 

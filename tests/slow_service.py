@@ -26,8 +26,6 @@ class _Keeping(WSGIRequestHandler):
 def serving(app: Flask) -> Iterator[str]:
     """Serve an app on a free port until the block ends; gives its address."""
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Keeping)
-    server.daemon_threads = True
-    server.block_on_close = False
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
