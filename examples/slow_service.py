@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from flask import Flask, Response, jsonify, request, url_for
+from flask import Flask, Response, g, jsonify, request, url_for
 
-FAULTS = ("error", "hang", "garbage", "drip")
+FAULTS = ("error", "lost", "hang", "garbage", "drip")
 
 
 @dataclass
@@ -105,9 +105,15 @@ def create_app(behaviour: Behaviour, jobs: Jobs | None = None) -> Flask:
         time.sleep(behaviour.delay_s)
         if behaviour.down:
             return Response("away", 503)
-        if random.random() < behaviour.errors:  # noqa: S311
-            return _fault(random.choice(behaviour.faults), behaviour)  # noqa: S311
-        return None
+        if random.random() >= behaviour.errors:  # noqa: S311
+            return None
+        fault = random.choice(behaviour.faults)  # noqa: S311
+        g.lost = fault == "lost"
+        return None if g.lost else _fault(fault, behaviour)
+
+    @app.after_request
+    def lose(response: Response) -> Response:
+        return Response("done, but not told", 500) if g.get("lost") else response
 
     @app.post("/body")
     def body() -> Response:
