@@ -204,9 +204,10 @@ def test_10000_photos_that_wait_for_the_service_delay_no_preview(
             assert processes.settles(lambda: site.jobs.calls > 100, timeout_s=60)
             beside_s = ready_s(range(30, 50))
             calls = site.jobs.calls
+    alone, beside = (
+        [f"{percentile(times_s, p):.2f}" for p in (0.5, 0.95)] for times_s in (alone_s, beside_s)
+    )
     print(  # noqa: T201
-        f"ready after (p50, p95): alone {percentile(alone_s, 0.5):.2f} and {percentile(alone_s, 0.95):.2f} s, "
-        f"beside 10,000 that wait {percentile(beside_s, 0.5):.2f} and {percentile(beside_s, 0.95):.2f} s "
-        f"({calls} calls meanwhile)"
+        f"ready after (p50, p95) s: alone {alone}, beside 10,000 that wait {beside}, {calls} calls meanwhile"
     )
     assert percentile(beside_s, 0.5) < percentile(alone_s, 0.5) + 3
