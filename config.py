@@ -48,6 +48,8 @@ class Settings:
     analysis_url: str = ""
     analysis_key: str = field(default="", repr=False)
     analysis_send: str = "metadata"
+    public_url: str = ""
+    signing_key: str = field(default="", repr=False)
     analysis_slots: int = 8
     analysis_polls: int = 200
     analysis_deadline_s: float = 3_600.0
@@ -102,13 +104,18 @@ class Settings:
             raise ConfigError("; ".join(problems))
         return settings
 
+    @property
+    def shared_previews_url(self) -> str:
+        """What links to previews begin with, as others reach the API."""
+        return f"{self.public_url.rstrip('/')}/v1/shared/previews/"
+
 
 _REQUIRED = {
     "database_url": "postgresql://user:password@host/database",
     "redis_url": "redis://host:6379/0",
     "storage_url": "file:///folder or s3://bucket/prefix",
 }
-_SECRET = ("database_url", "redis_url", "analysis_url", "analysis_key")
+_SECRET = ("database_url", "redis_url", "analysis_url", "analysis_key", "signing_key")
 _PARSERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
 _KINDS = {"int": "a whole number", "float": "a number"}
 _SCHEMES = {
@@ -116,8 +123,10 @@ _SCHEMES = {
     "redis_url": ("redis://", "rediss://", "unix://"),
     "storage_url": ("file:///", "s3://"),
     "analysis_url": ("https://", "http://"),
+    "public_url": ("https://", "http://"),
 }
-_CHOICES = {"log_format": ("json", "text"), "analysis_send": ("metadata", "preview")}
+_KEY_LENGTH = 32
+_CHOICES = {"log_format": ("json", "text"), "analysis_send": ("metadata", "preview", "url")}
 
 
 def _problem(name: str, value: Any) -> str | None:
@@ -125,6 +134,8 @@ def _problem(name: str, value: Any) -> str | None:
         return f"must start with {' or '.join(_SCHEMES[name])}"
     if name in _SCHEMES and not _has_sound_port(value):
         return "its port isn't a number"
+    if name == "signing_key" and len(value) < _KEY_LENGTH:
+        return f"must have {_KEY_LENGTH} characters at least"
     if name in _CHOICES and value not in _CHOICES[name]:
         return f"must be {' or '.join(_CHOICES[name])}"
     if name == "analysis_url" and "@" in urlsplit(value).netloc:
@@ -151,6 +162,8 @@ def _contradictions(settings: Settings) -> list[str]:
         problems.append("SAFELIGHT_MONITORING_PORT must be another port than SAFELIGHT_PORT")
     if settings.monitoring_port > 65_535:
         problems.append("SAFELIGHT_MONITORING_PORT must be set where SAFELIGHT_PORT is 65535")
+    if settings.analysis_send == "url" and not (settings.public_url and settings.signing_key):
+        problems.append("SAFELIGHT_ANALYSIS_SEND=url needs SAFELIGHT_PUBLIC_URL and SAFELIGHT_SIGNING_KEY")
     if settings.heartbeat_s > settings.lease_s / 2:
         problems.append("SAFELIGHT_HEARTBEAT_S must be at most half of SAFELIGHT_LEASE_S")
     return problems

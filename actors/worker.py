@@ -19,6 +19,7 @@ from photos.analysis import Analyses
 from photos.asking import Asking
 from photos.kinds import ANALYSIS, ERROR_TYPES, KINDS
 from photos.results import Results
+from photos.sharing import Sharing
 from photos.states import PhotoStates
 from photos.upkeep import Upkeep
 from remote.breaker import Breaker
@@ -74,6 +75,7 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
             analyses,
             _service(settings, breaker),
             send=settings.analysis_send,
+            sharing=Sharing(settings.signing_key, settings.shared_previews_url),
             polls=settings.analysis_polls,
             deadline_s=settings.analysis_deadline_s,
         ),

@@ -16,6 +16,7 @@ from photos.deletion import Deletion
 from photos.feed import Feed
 from photos.intake import Intake
 from photos.reprocessing import Reprocessing
+from photos.sharing import Sharing
 from photos.tasks import PhotoTasks
 from photos.views import Views
 from tasks.backlog import Backlog
@@ -47,6 +48,7 @@ class Rooms:
     max_batch_bytes: int
     reprocessing: Reprocessing
     analyses: Analyses
+    sharing: Sharing
     tasks: PhotoTasks
     dead_letters: DeadLetters
     queues: Queues

@@ -12,7 +12,7 @@ from typing import Any
 from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
-from api import analysis, documents, errors, events, health, originals, photos, queues, tasks, tracing
+from api import analysis, documents, errors, events, health, originals, photos, queues, shared, tasks, tracing
 from api.body import linger
 from api.conditions import tag
 from api.rooms import Rooms
@@ -42,7 +42,7 @@ def build(rooms: Rooms, registry: CollectorRegistry) -> Flask:
     api = errors.ProblemApi(app)
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
-    for room in (photos, originals, analysis, events, tasks, queues):
+    for room in (photos, originals, analysis, shared, events, tasks, queues):
         api.register_blueprint(room.blueprint)
     app.register_blueprint(health.blueprint)
     app.register_blueprint(documents.blueprint)

@@ -13,6 +13,7 @@ from db.tables import LIVE_STATES, photos, previews
 from photos.analysis import Analyses
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from photos.kinds import EXIF, PREVIEW, REMOTE_TIMEOUT
+from photos.sharing import Sharing
 from remote.answer import Answer
 from remote.service import Service
 from storage.store import Store
@@ -33,7 +34,8 @@ class Asking:
 
     Args:
         service: None where none is configured: the tasks wait then.
-        send: `metadata`, or `preview` for the medium preview as well; never the original.
+        send: `metadata`; `preview`, the medium preview too; `url`, a link to that. Never the original.
+        sharing: makes that link.
         polls: answers without an end after which a run is given up.
         deadline_s: how long after its first attempt a run may find it not yet done.
     """
@@ -46,6 +48,7 @@ class Asking:
         service: Service | None,
         *,
         send: str,
+        sharing: Sharing,
         polls: int,
         deadline_s: float,
     ) -> None:
@@ -54,6 +57,7 @@ class Asking:
         self._analyses = analyses
         self._service = service
         self._send = send
+        self._sharing = sharing
         self._polls = polls
         self._deadline_s = deadline_s
 
@@ -90,14 +94,18 @@ class Asking:
         if photo.exif is None and EXIF.name in live:
             raise NotMadeYet("the photo's metadata is being read")
         question: dict[str, Any] = {"photo": {**photo._mapping, "id": str(photo.id)}}
-        if self._send == "preview":
+        if self._send != "metadata":
             if preview is None and PREVIEW.name in live:
                 raise NotMadeYet("the photo's previews are being made")
             if preview is None:
                 raise NotToBeHad("the photo has no preview that could be sent")
-            data = base64.b64encode(self._store.get(preview.key)).decode()
-            question["preview"] = {"media_type": preview.media_type, "data_base64": data}
+            question["preview"] = {"media_type": preview.media_type, **self._preview(photo_id, preview.key)}
         return question
+
+    def _preview(self, photo_id: UUID, key: str) -> dict[str, str]:
+        if self._send == "url":
+            return {"url": self._sharing.link(photo_id)}
+        return {"data_base64": base64.b64encode(self._store.get(key)).decode()}
 
 
 def next_poll_s(answer: Answer, polls: int) -> float:

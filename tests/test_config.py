@@ -44,6 +44,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     }
     given |= {"port": "78", "lease_s": "15"}
     given |= {"analysis_url": "https://host/ask", "analysis_send": "preview"}
+    given |= {"public_url": "https://host", "signing_key": "k" * 32}
     variables = {f"SAFELIGHT_{name.upper()}": value for name, value in given.items()}
     settings = Settings.from_environment({**NEEDED, **variables})
     assert {name: str(getattr(settings, name)) for name in given} == {
@@ -83,6 +84,9 @@ def test_an_empty_variable_is_one_that_is_not_set(text: str) -> None:
         ("ANALYSIS_URL", "https://me:secret@host/ask"),
         ("ANALYSIS_SEND", "original"),
         ("ANALYSIS_POLLS", "0"),
+        ("ANALYSIS_SEND", "url"),
+        ("PUBLIC_URL", "host"),
+        ("SIGNING_KEY", "short"),
         ("STORAGE_URL", "/var/photos"),
         ("STORAGE_URL", "file://relative"),
         ("DATABASE_URL", "mysql://host/database"),

@@ -208,6 +208,42 @@ def test_the_medium_preview_is_sent_where_that_is_set_and_never_the_original(
     assert preview["preview"]["media_type"] == "image/jpeg"
 
 
+def test_a_link_to_the_preview_is_sent_where_that_is_set_and_needs_no_key(
+    settings: Settings, auth: Callable[..., dict[str, str]], database: Database
+) -> None:
+    got: list[dict[str, Any]] = []
+    app = Flask("keeps-questions")
+
+    @app.post("/")
+    def answer() -> dict[str, Any]:
+        got.append(request.get_json())
+        return {"status": "done", "data": {}}
+
+    with serving(app) as address:
+        linking = asking(
+            settings, address, analysis_send="url", public_url="https://host/", signing_key="k" * 32
+        )
+        person = Person(Client(create_app(linking)), auth("anna"))
+        with working(linking):
+            photo_id = person.upload("?analysis=true")
+            person.wait(photo_id)
+    url = got[0]["preview"]["url"]
+    assert url.startswith("https://host/v1/shared/previews/")
+    path = url.removeprefix("https://host")
+    shown = person.client.get(path)
+    medium = person.client.get(f"/v1/photos/{photo_id}/previews/medium", headers=person.key)
+    assert (shown.status, shown.body) == (200, medium.body)
+    for wrong in (path[:-1], f"{path}x", "/v1/shared/previews/x"):
+        refused = person.client.get(wrong)
+        assert (refused.status, refused.json["code"]) == (404, "link-not-valid")
+    # another key's, and one without a key at all
+    for other in ("o" * 32, ""):
+        elsewhere = Client(create_app(replace(linking, signing_key=other, analysis_send="metadata")))
+        assert elsewhere.get(path).json["code"] == "link-not-valid"
+    person.client.ask("DELETE", f"/v1/photos/{photo_id}", headers=person.key)
+    assert person.client.get(path).status == 404
+
+
 def test_another_owners_photo_is_not_there(
     person: Person, client: Client, auth: Callable[..., dict[str, str]]
 ) -> None:
