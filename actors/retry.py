@@ -43,6 +43,10 @@ class RetryTasks(Middleware):
         """
         actor.options["throws"] = (BaseException,)
 
+    def before_process_message(self, broker: Broker, message: MessageProxy) -> None:
+        """Called in the actor's thread."""
+        self._work.received(message.message_id)
+
     def after_process_message(
         self,
         broker: Broker,

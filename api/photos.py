@@ -109,19 +109,24 @@ class Batch(MethodView):
     """Several photos at once."""
 
     @requires("photos:write")
+    @blueprint.arguments(UploadArguments, location="query")
     @blueprint.response(207, BatchSchema, description="A result for each file, in order")
     @blueprint.alt_response(408, **PROBLEM, description="The body stalls, or comes too slowly")
-    def post(self) -> dict[str, Any]:
+    def post(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Take in every multipart field `file`, 100 at most; each is kept as soon as it has come.
 
         One that is refused doesn't spoil the others. If the form breaks off, the files before that are kept:
         send it again, the same bytes are the same photo. So no `Idempotency-Key` is needed, nor looked at.
         """
         rooms().backlog.check()
-        owner = current_key().owner
+        owner, analyses = current_key().owner, rooms().analyses
+        if arguments["analysis"]:
+            analyses.check()
 
         def accept(upload: Upload, filename: str | None) -> tuple[PhotoView, int]:
             accepted = rooms().intake.accept(upload, owner=owner, filename=filename)
+            if arguments["analysis"]:
+                analyses.request(accepted.id, owner=owner)
             return rooms().views.get(accepted.id, owner=owner), 202 if accepted.created else 200
 
         return {"results": batch.results(request, rooms().intake, accept, max_bytes=rooms().max_batch_bytes)}

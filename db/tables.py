@@ -192,6 +192,7 @@ tasks = Table(
     Column("begun_at", _instant, comment="of its first attempt since it was submitted or requeued"),
     Column("token", BigInteger, nullable=False, server_default=text("0"), comment="fence: +1 a claim"),
     Column("dispatch", BigInteger, nullable=False, server_default=text("0"), comment="+1 a message sent"),
+    Column("published", BigInteger, comment="the message that first told of it since it was queued last"),
     Column("rerun", Boolean, nullable=False, server_default=text("false")),
     Column("queued_at", _instant),
     Column("sent_at", _instant, comment="when its newest message was sent"),

@@ -71,6 +71,10 @@ class Service:
         """
         return self._call("GET", operation_url, {}, None)
 
+    def close(self) -> None:
+        """Close the connections that are kept."""
+        self._session.close()
+
     def _call(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
         until_s = time.monotonic() + self._timeout_s
         with self.breaker.guard():

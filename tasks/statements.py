@@ -14,10 +14,11 @@ WITH room AS (
                                   LIMIT :window) AS counted) < :window AS free
 ), submitted AS (
     INSERT INTO tasks
-        (id, kind, queue, subject, state, max_attempts, dispatch, queued_at, sent_at, trace_id)
+        (id, kind, queue, subject, state, max_attempts, dispatch, published, queued_at, sent_at, trace_id)
     SELECT :id, :kind, :kind, :subject, CASE WHEN free THEN 'queued' ELSE 'pending' END, :max_attempts,
-           CASE WHEN free THEN 1 ELSE 0 END, CASE WHEN free THEN statement_timestamp() END,
-           CASE WHEN free THEN statement_timestamp() END, :trace_id
+           CASE WHEN free THEN 1 ELSE 0 END, CASE WHEN free THEN 1 END,
+           CASE WHEN free THEN statement_timestamp() END, CASE WHEN free THEN statement_timestamp() END,
+           :trace_id
     FROM room
     ON CONFLICT (kind, subject) WHERE state IN ({LIVE})
     DO UPDATE SET rerun = tasks.rerun OR (:rerun AND tasks.state = 'processing')
@@ -57,9 +58,9 @@ WITH due AS (
 )
 UPDATE tasks
 SET state = 'queued', queued_at = statement_timestamp(), sent_at = statement_timestamp(),
-    dispatch = dispatch + 1
+    dispatch = dispatch + 1, published = dispatch + 1
 FROM due WHERE tasks.id = due.id
-RETURNING tasks.id, tasks.dispatch
+RETURNING tasks.id, tasks.dispatch, tasks.priority, tasks.run_at
 """
 
 UNSENT = """
@@ -84,6 +85,7 @@ WITH claimed AS (
         lease_until = clock_timestamp() + make_interval(secs => :lease_s),
         lease_limit = clock_timestamp() + make_interval(secs => :limit_s)
     WHERE id = :id AND state = 'queued' AND {_NOT_PAUSED.format(queue="tasks.queue")}
+      AND coalesce(CAST(:dispatch AS bigint) >= published, true)
     RETURNING id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, worker, started_at,
               extract(epoch FROM started_at - run_at)::float8 AS waited_s,
               extract(epoch FROM started_at - begun_at)::float8 AS age_s

@@ -169,11 +169,23 @@ class Work:
                     # Was it the claim's answer alone that was lost? No one else has this worker's name.
                     if unsure and (mine := states.claimed_by(tx, task_id, self.worker)) is not None:
                         return mine
-                    return states.claim(tx, kind, task_id, worker=self.worker, lease_s=self._lease_s)
+                    return states.claim(
+                        tx,
+                        kind,
+                        task_id,
+                        worker=self.worker,
+                        lease_s=self._lease_s,
+                        dispatch=getattr(self._thread, "dispatch", None),
+                    )
             except DatabaseAway:
                 unsure = True
                 if self._stopping.wait(_CLAIM_AGAIN_S):
                     raise
+
+    def received(self, message_id: str) -> None:
+        """This thread's next claim is for a message of this id."""
+        number = message_id.rpartition(".")[2]
+        self._thread.dispatch = int(number) if number.isdecimal() else None
 
     def stop(self) -> None:
         """Wait for PostgreSQL no more: this worker takes no new task."""

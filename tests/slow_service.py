@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,13 +24,13 @@ class _Keeping(WSGIRequestHandler):
 
 
 @contextmanager
-def serving(app: Flask) -> Iterator[str]:
+def serving(app: Flask, tls: ssl.SSLContext | None = None) -> Iterator[str]:
     """Serve an app on a free port until the block ends; gives its address."""
-    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Keeping)
+    server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=_Keeping, ssl_context=tls)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}"
+        yield f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()

@@ -17,7 +17,7 @@ from config import Settings
 from db.session import Database
 from examples.slow_service import Behaviour
 from tests.actors.analysing import Person, working
-from tests.http import Client
+from tests.http import Client, multipart
 from tests.pictures import jpeg
 from tests.slow_service import SlowService, serving, slow_service
 from tests.waiting import until
@@ -147,6 +147,20 @@ def test_a_run_that_takes_too_long_fails(person: Person, settings: Settings, sit
     with working(replace(settings, analysis_deadline_s=0.5)):
         failed = person.wait(person.upload("?analysis=true"), "failed")
     assert (failed["error"]["type"], set(failed["data"]) >= {"place"}) == ("remote-timeout", True)
+
+
+def test_a_batch_is_analysed_where_that_is_asked_for(
+    person: Person, settings: Settings, site: SlowService
+) -> None:
+    parts = [("file", f"{seed}.jpg", jpeg(32, 24, seed=seed)) for seed in range(2)]
+    body, content_type = multipart(*parts)
+    headers = {**person.key, "Content-Type": content_type}
+    with working(settings):
+        answer = person.client.post("/v1/photos/batch?analysis=true", data=body, headers=headers)
+        ids = [result["photo"]["id"] for result in answer.json["results"]]
+        for photo_id in ids:
+            person.wait(photo_id)
+    assert site.jobs.photos == dict.fromkeys(ids, 1)
 
 
 def test_what_failed_is_asked_anew(

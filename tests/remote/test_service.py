@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ssl
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from typing import Any
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from flask import Flask, Response, request
@@ -187,6 +191,29 @@ def test_a_service_that_is_not_there_is_unreachable() -> None:
         ask(f"http://127.0.0.1:{any_free_port()}")
 
 
+def test_a_service_whose_certificate_nobody_vouches_for_is_told_nothing(tmp_path: Path) -> None:
+    key, certificate, got = tmp_path / "key.pem", tmp_path / "certificate.pem", []
+    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *files],
+        check=True,
+        capture_output=True,
+    )
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    app = Flask("unknown")
+
+    @app.post("/")
+    def answer() -> Response:
+        got.append(request.headers)
+        return Response('{"status": "done"}')
+
+    with serving(app, tls) as address, pytest.raises(RemoteTrouble, match="SSL"):
+        ask(address, key="ours")
+    assert got == []
+
+
 def test_the_key_is_sent_and_nothing_of_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
@@ -210,24 +237,36 @@ def test_the_key_is_sent_and_nothing_of_the_environment(
     assert "cookie" not in got[1]
 
 
-def test_connections_are_kept_and_bounded() -> None:
-    ports, busy, most = set(), [0], [0]
+class _Counting(BaseHTTPRequestHandler):
+    """Keeps connections, which Flask's own server doesn't; counts them, and the calls at once."""
+
+    protocol_version = "HTTP/1.1"
     lock = threading.Lock()
-    app = Flask("connections")
+    ports: ClassVar[set[int]] = set()
+    busy, most = 0, 0
 
-    @app.post("/")
-    def answer() -> Response:
-        with lock:
-            ports.add(request.environ["REMOTE_PORT"])
-            busy[0] += 1
-            most[0] = max(most[0], busy[0])
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        with self.lock:
+            self.ports.add(self.client_address[1])
+            _Counting.busy += 1
+            _Counting.most = max(self.most, self.busy)
         time.sleep(0.02)
-        with lock:
-            busy[0] -= 1
-        return Response('{"status": "done"}')
+        with self.lock:
+            _Counting.busy -= 1
+        self.send_response(200)
+        self.send_header("Content-Length", "18")
+        self.end_headers()
+        self.wfile.write(b'{"status": "done"}')
 
-    with serving(app) as address:
-        service = client(address, connections=3)
+    def log_message(self, *_: object) -> None:
+        """Nobody reads it."""
+
+
+def test_connections_are_kept_and_bounded() -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Counting) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        service = client(f"http://127.0.0.1:{server.server_port}", connections=3)
         threads = [
             threading.Thread(target=lambda: [service.submit(QUESTION, key="k") for _ in range(5)])
             for _ in range(6)
@@ -236,8 +275,10 @@ def test_connections_are_kept_and_bounded() -> None:
             thread.start()
         for thread in threads:
             thread.join()
-    assert most[0] <= 3
-    assert len(ports) <= 3
+        server.shutdown()
+        service.close()
+    assert 1 < _Counting.most <= 3
+    assert len(_Counting.ports) <= 3
 
 
 def test_nothing_of_the_services_own_words_is_told(serve: Serve) -> None:

@@ -8,7 +8,8 @@ from uuid import uuid4
 import pytest
 
 from db.session import Database, Transaction
-from tasks.errors import LeaseLost
+from tasks import states
+from tasks.errors import LeaseLost, StaleMessage
 from tasks.records import Failure
 from tests.tasks.layer import JOIN, Layer
 
@@ -109,3 +110,38 @@ def test_tasks_that_poll_take_turns(database: Database, redis_url: str) -> None:
         polls[task_id] += 1
         assert max(polls.values()) - min(polls.values()) <= 1
     assert set(polls.values()) == {3}
+
+
+def test_a_message_from_before_the_last_publishing_is_stale(layer: Layer) -> None:
+    task_id = layer.submit()
+    layer.relay.round()
+    layer.do(
+        "UPDATE tasks SET queued_at = queued_at - interval '1 hour', sent_at = sent_at - interval '1 hour'"
+    )
+    layer.client.flushdb()
+    layer.relay.round()  # the second message; the first is in some worker's memory all the same
+    layer.work.received(f"{task_id}.1")
+    layer.claim(task_id).poll(nothing, for_s=0.0)
+    layer.relay.round()
+    for stale in (1, 2):
+        layer.work.received(f"{task_id}.{stale}")
+        with pytest.raises(StaleMessage):
+            layer.claim(task_id)
+    layer.work.received(f"{task_id}.3")
+    assert layer.claim(task_id).task.polls == 1
+
+
+def test_what_is_published_together_goes_in_the_order_of_the_line(layer: Layer) -> None:
+    layer.queues.set_paused(JOIN.name, True)
+    tasks = [layer.submit() for _ in range(40)]
+    line = tasks[::-1]
+    for place, task_id in enumerate(line):
+        layer.do(
+            "UPDATE tasks SET run_at = run_at - make_interval(hours => 50 - :place) WHERE id = :id",
+            place=place,
+            id=task_id,
+        )
+    with layer.database.transaction() as tx:
+        tx.execute("UPDATE queues SET paused = false")
+        published = states.publish(tx, JOIN, window=100)
+    assert [dispatch.task_id for dispatch in published] == line

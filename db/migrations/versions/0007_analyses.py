@@ -31,6 +31,15 @@ def upgrade() -> None:
             comment="of its first attempt since it was submitted or requeued",
         ),
     )
+    op.add_column(
+        "tasks",
+        sa.Column(
+            "published",
+            sa.BigInteger(),
+            nullable=True,
+            comment="the message that first told of it since it was queued last",
+        ),
+    )
     op.create_table(
         "analyses",
         sa.Column("photo_id", sa.Uuid(), nullable=False),
@@ -68,5 +77,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table("analyses")
+    op.drop_column("tasks", "published")
     op.drop_column("tasks", "begun_at")
     op.drop_column("tasks", "polls")
