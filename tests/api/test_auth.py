@@ -12,7 +12,8 @@ from tests.http import Client
 from tests.pictures import jpeg
 
 Auth = Callable[..., dict[str, str]]
-OPEN = {"/livez", "/readyz", "/openapi.json"}
+# the last: its token is a signed link, and stands for a key
+OPEN = {"/livez", "/readyz", "/openapi.json", "/v1/shared/previews/<string:token>"}
 UNKNOWN = "sl_0123456789ab_" + "0" * 48
 
 
