@@ -20,6 +20,7 @@ COPY db /srv/app/db
 COPY imaging /srv/app/imaging
 COPY observability /srv/app/observability
 COPY photos /srv/app/photos
+COPY remote /srv/app/remote
 COPY storage /srv/app/storage
 COPY tasks /srv/app/tasks
 WORKDIR /srv/app

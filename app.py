@@ -29,11 +29,13 @@ from observability import logs
 from observability.metrics import PhotoMetrics, StoreMetrics, process_registry
 from observability.pipeline import SCRAPE_LIMIT_S, PipelineCollector
 from observability.presence import Presence, processes, targets
+from photos.analysis import Analyses
 from photos.deletion import Deletion
 from photos.feed import Feed
 from photos.intake import Intake
 from photos.kinds import ERROR_TYPES, KINDS, REQUIRED
 from photos.reprocessing import Reprocessing
+from photos.sharing import Sharing
 from photos.states import PhotoStates
 from photos.story import Stories
 from photos.tasks import PhotoTasks
@@ -81,6 +83,8 @@ def create_app(settings: Settings | None = None) -> Flask:
         settings.max_upload_bytes,
         settings.max_batch_bytes,
         reprocessing=Reprocessing(database, submitter, photo_states),
+        analyses=Analyses(database, submitter, configured=bool(settings.analysis_url)),
+        sharing=Sharing(settings.signing_key, settings.shared_previews_url),
         tasks=PhotoTasks(database),
         dead_letters=dead_letters,
         queues=queues,

@@ -49,6 +49,16 @@ class Settings:
     retention_s: float = 7 * 86_400.0
     worker_slots: int = 2
     decoder_memory_bytes: int = 4096 * MIB
+    analysis_url: str = ""
+    analysis_key: str = field(default="", repr=False)
+    analysis_send: str = "metadata"
+    public_url: str = ""
+    signing_key: str = field(default="", repr=False)
+    analysis_slots: int = 8
+    analysis_polls: int = 200
+    analysis_deadline_s: float = 3_600.0
+    analysis_timeout_s: float = 10.0
+    analysis_breaker_s: float = 30.0
     log_format: str = "json"
     version: str = "0.1.0"
     revision: str = "unknown"
@@ -98,22 +108,31 @@ class Settings:
             raise ConfigError("; ".join(problems))
         return settings
 
+    @property
+    def shared_previews_url(self) -> str:
+        """What links to previews begin with, as others reach the API."""
+        return f"{self.public_url.rstrip('/')}/v1/shared/previews/"
+
 
 _REQUIRED = {
     "database_url": "postgresql://user:password@host/database",
     "redis_url": "redis://host:6379/0",
     "storage_url": "file:///folder or s3://bucket/prefix",
 }
-_SECRET = ("database_url", "redis_url")
+_SECRET = ("database_url", "redis_url", "analysis_url", "analysis_key", "signing_key")
 _PARSERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": str}
 _KINDS = {"int": "a whole number", "float": "a number"}
 _SCHEMES = {
     "database_url": ("postgresql://", "postgresql+psycopg2://"),
     "redis_url": ("redis://", "rediss://", "unix://"),
     "storage_url": ("file:///", "s3://"),
+    "analysis_url": ("https://", "http://"),
+    "public_url": ("https://", "http://"),
 }
 _RATE = re.compile(r"[1-9]\d*/(second|minute|hour|day)|off")
 _HOST = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*\]?")
+_KEY_LENGTH = 32
+_CHOICES = {"log_format": ("json", "text"), "analysis_send": ("metadata", "preview", "url")}
 
 
 def _problem(name: str, value: Any) -> str | None:
@@ -121,8 +140,12 @@ def _problem(name: str, value: Any) -> str | None:
         return f"must start with {' or '.join(_SCHEMES[name])}"
     if name in _SCHEMES and not _has_sound_port(value):
         return "its port isn't a number"
-    if name == "log_format" and value not in ("json", "text"):
-        return "must be json or text"
+    if name == "signing_key" and len(value) < _KEY_LENGTH:
+        return f"must have {_KEY_LENGTH} characters at least"
+    if name in _CHOICES and value not in _CHOICES[name]:
+        return f"must be {' or '.join(_CHOICES[name])}"
+    if name == "analysis_url" and "@" in urlsplit(value).netloc:
+        return "no password may be in it; SAFELIGHT_ANALYSIS_KEY is for that"
     if name in ("port", "monitoring_port") and not 0 < value < 65_536:
         return "must be between 1 and 65535"
     if name == "rate_limit" and not _RATE.fullmatch(value):
@@ -151,6 +174,8 @@ def _contradictions(settings: Settings) -> list[str]:
         problems.append("SAFELIGHT_MONITORING_PORT must be another port than SAFELIGHT_PORT")
     if settings.monitoring_port > 65_535:
         problems.append("SAFELIGHT_MONITORING_PORT must be set where SAFELIGHT_PORT is 65535")
+    if settings.analysis_send == "url" and not (settings.public_url and settings.signing_key):
+        problems.append("SAFELIGHT_ANALYSIS_SEND=url needs SAFELIGHT_PUBLIC_URL and SAFELIGHT_SIGNING_KEY")
     if settings.heartbeat_s > settings.lease_s / 2:
         problems.append("SAFELIGHT_HEARTBEAT_S must be at most half of SAFELIGHT_LEASE_S")
     return problems

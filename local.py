@@ -1,4 +1,4 @@
-"""What `make run` starts: PostgreSQL and Valkey of our own, API, worker, Prometheus, until Ctrl-C."""
+"""What `make run` starts: PostgreSQL and Valkey of our own, API, workers, Prometheus, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,12 +33,14 @@ from embedded.supervisor import Supervisor
 from embedded.supervisor_config import Program
 from embedded.valkey import Valkey, find_program
 from observability.metrics import StoreMetrics
+from photos.kinds import ANALYSIS, KINDS
 from storage.store import OPERATIONS, Store
 from tasks.courier import connect
 
 PROJECT = Path(__file__).resolve().parent
 DATABASE = "safelight"
 _GRAFANA = "http://localhost:3000"  # where links of alerts lead; ours in containers, if any
+_DEMO = "analysis-demo"
 _GRACE_S = 8  # of the 10 s after which the API and the worker are killed
 _SERVERS_S = 300.0  # PostgreSQL may have to recover, Valkey to load
 _READY_S = 60.0
@@ -55,18 +57,16 @@ class Stack:
     valkey: Valkey | None
     prometheus: Prometheus | None
     reload: bool
+    demo_port: int | None = None
 
     def programs(self) -> list[Program]:
         """The processes to supervise; the servers (stage 1) outlive those that use them (stage 2)."""
-        python = sys.executable
-        worker = ["--skip-logging", "--processes", "1", "--threads", str(self.settings.worker_slots)]
-        worker += ["--worker-shutdown-timeout", str(_GRACE_S * 1000), "--worker-fork-timeout", "5000"]
-        tied = processes.tied("TERM")
+        python, tied = sys.executable, processes.tied("TERM")
         api = [*tied, python, "-m", "gunicorn", "app:create_app()", *(["--reload"] if self.reload else [])]
-        programs = [
-            Program("api", api, stage=2),
-            Program("worker", [*tied, python, "-m", "dramatiq", "actors", *worker], stage=2),
-        ]
+        programs = [Program("api", api, stage=2), *self.workers()]
+        if self.demo_port:
+            demo = [*tied, python, "examples/slow_service.py", "--port", str(self.demo_port)]
+            programs.append(Program(_DEMO, demo, stage=2))
         if self.postgres:
             command = self.postgres.command()
             programs.append(Program("postgres", command, stage=1, stop_signal="INT", stop_s=3))
@@ -75,6 +75,23 @@ class Stack:
         if self.prometheus:
             programs.append(Program("prometheus", self.prometheus.command(), stage=2, stop_s=5))
         return programs
+
+    def workers(self) -> list[Program]:
+        """A worker; and one of its own for what waits for a remote service, if there is one."""
+        if not self.settings.analysis_url:
+            return [_worker("worker", self.settings.worker_slots)]
+        others = [name for name in KINDS if name != ANALYSIS.name]
+        return [
+            _worker("worker", self.settings.worker_slots, others),
+            _worker("analysis", self.settings.analysis_slots, [ANALYSIS.name]),
+        ]
+
+
+def _worker(name: str, slots: int, queues: Sequence[str] = ()) -> Program:
+    command = [*processes.tied("TERM"), "env", f"SAFELIGHT_WORKER_SLOTS={slots}", sys.executable, "-m"]
+    command += ["dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", str(slots)]
+    command += ["--worker-shutdown-timeout", str(_GRACE_S * 1000), "--worker-fork-timeout", "5000"]
+    return Program(name, [*command, *(["--queues", *queues] if queues else [])], stage=2)
 
 
 def prepare(settings: Settings, home: Path) -> None:
@@ -149,12 +166,15 @@ def run(home: Path, reload: bool) -> None:
         settings = stack.settings
         say(f"Safelight is ready: http://{settings.host}:{settings.port}")
         say(f"Sign in, once within 10 minutes: {sign_in_link(settings, home)}")
+        if stack.demo_port:  # nobody waits for it either: the worker finds it when it is there
+            supervised.start(_DEMO)
+            say(f"Analysis service of the example: {settings.analysis_url}")
         say(f"Metrics: http://{settings.monitoring_host}:{settings.monitoring_port}/metrics")
         if stack.prometheus:  # nobody waits for it: the service does without
             supervised.start("prometheus")
             say(f"Prometheus: {stack.prometheus.url}")
         say(f"Data, logs and admin.key are in {home}. Ctrl-C stops it.")
-        watch(supervised, reload)
+        watch(supervised, [program.name for program in stack.workers()], reload)
     finally:
         ignore_signals()  # a second Ctrl-C must not keep us from stopping the rest
         say("Stopping ...")
@@ -179,6 +199,10 @@ def plan(home: Path, reload: bool) -> Stack:
     if not environment.get("SAFELIGHT_STORAGE_URL"):
         (home / "store").mkdir(exist_ok=True)
         environment["SAFELIGHT_STORAGE_URL"] = (home / "store").as_uri()
+    demo_port = None
+    if environment.get("SAFELIGHT_ANALYSIS_URL") == "demo":
+        demo_port = ports.any_free_port()
+        environment["SAFELIGHT_ANALYSIS_URL"] = f"http://127.0.0.1:{demo_port}/operations"
     port = Settings.from_environment(environment).port
     environment["SAFELIGHT_PORT"] = str(ports.wanted_port("SAFELIGHT_PORT", port))
     if not environment.get("SAFELIGHT_MONITORING_PORT"):
@@ -187,7 +211,7 @@ def plan(home: Path, reload: bool) -> Stack:
     ports.wanted_port("SAFELIGHT_MONITORING_PORT", settings.monitoring_port)
     prometheus = plan_prometheus(home, environment, settings)
     homes.write_environment(home / "env", environment)
-    return Stack(home, environment, settings, postgres, valkey, prometheus, reload)
+    return Stack(home, environment, settings, postgres, valkey, prometheus, reload, demo_port)
 
 
 def plan_prometheus(home: Path, environment: dict[str, str], settings: Settings) -> Prometheus | None:
@@ -221,13 +245,14 @@ def start(stack: Stack, supervised: Supervisor) -> None:
     if stack.postgres:
         stack.postgres.create_database(DATABASE)
     prepare(stack.settings, stack.home)
-    supervised.start("api", "worker")
+    service = ["api", *(program.name for program in stack.workers())]
+    supervised.start(*service)
     host, port = stack.settings.host, stack.settings.port
-    supervised.until(lambda: ports.answers(port, "/readyz", host=host), "api", "worker", timeout_s=_READY_S)
+    supervised.until(lambda: ports.answers(port, "/readyz", host=host), *service, timeout_s=_READY_S)
 
 
-def watch(supervised: Supervisor, reload: bool) -> None:
-    """Tell of crashes, and restart the worker on change, for as long as supervisord lives.
+def watch(supervised: Supervisor, workers: Sequence[str], reload: bool) -> None:
+    """Tell of crashes, and restart the workers on change, for as long as supervisord lives.
 
     Dramatiq's own reload would lose the virtual environment. gunicorn's is good: the API has that.
     """
@@ -243,7 +268,8 @@ def watch(supervised: Supervisor, reload: bool) -> None:
             say(line)
         if changes and changes.take():
             say("Sources changed: restarting the worker.")
-            crashes.restart("worker")
+            for worker in workers:
+                crashes.restart(worker)
     raise EmbeddedError("supervisord ended")
 
 

@@ -16,7 +16,9 @@ from dramatiq.broker import MessageProxy
 from db.session import DatabaseAway
 from imaging.errors import ImagingError
 from observability.logs import logging_with
-from photos.errors import PhotoNotFound
+from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
+from photos.kinds import NO_PREVIEW
+from remote.errors import BreakerOpen, RemoteError, RemoteTrouble
 from storage.store import ObjectMissing, StoreAway
 from tasks.errors import DependencyAway, LeaseLost, Permanent, StaleMessage, TaskError, Transient
 from tasks.records import Failure
@@ -40,6 +42,10 @@ class RetryTasks(Middleware):
         A traceback may quote the photo's own data. The attempt has it, for whoever may see the photo.
         """
         actor.options["throws"] = (BaseException,)
+
+    def before_process_message(self, broker: Broker, message: MessageProxy) -> None:
+        """Called in the actor's thread."""
+        self._work.received(message.message_id)
 
     def after_process_message(
         self,
@@ -68,7 +74,8 @@ class RetryTasks(Middleware):
         failure = Failure(error.code, str(error) or type(exception).__name__, trace)
         try:
             if isinstance(error, DependencyAway):
-                self._work.snooze(claim, failure, for_s=_snooze_s(claim.task.snoozes))
+                for_s = max(error.retry_after_s or 0.0, _snooze_s(claim.task.snoozes))
+                self._work.snooze(claim, failure, for_s=for_s)
             elif isinstance(error, Permanent):
                 self._work.fail(claim, failure)
             elif isinstance(error, Transient):
@@ -108,6 +115,16 @@ def as_task_error(exception: BaseException) -> TaskError:
             return Permanent("the original isn't in the store", code="object-missing")
         case DatabaseAway() | StoreAway():
             return DependencyAway(str(exception))
+        case BreakerOpen():
+            return DependencyAway(str(exception), retry_after_s=exception.for_s)
+        case RemoteTrouble():
+            return Transient(str(exception), code=exception.code, retry_after_s=exception.retry_after_s)
+        case RemoteError():
+            return Permanent(str(exception), code=exception.code)
+        case NotMadeYet():
+            return DependencyAway(str(exception))
+        case NotToBeHad():
+            return Permanent(str(exception), code=NO_PREVIEW)
         case PhotoNotFound():
             return LeaseLost("the photo was deleted")
         case _:
@@ -116,4 +133,15 @@ def as_task_error(exception: BaseException) -> TaskError:
 
 
 # All else is a bug.
-_EXPECTED = (StaleMessage, ImagingError, TaskError, DatabaseAway, StoreAway, ObjectMissing, PhotoNotFound)
+_EXPECTED = (
+    StaleMessage,
+    ImagingError,
+    RemoteError,
+    TaskError,
+    DatabaseAway,
+    StoreAway,
+    ObjectMissing,
+    NotMadeYet,
+    NotToBeHad,
+    PhotoNotFound,
+)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from imaging.sandbox import Sandbox
+from photos.analysis import Analyses
+from photos.asking import Asking
 from photos.results import Results
 from tasks.work import Work
 
@@ -22,3 +24,5 @@ class Rooms:
     results: Results
     sandbox: Sandbox
     max_pixels: int
+    analyses: Analyses
+    asking: Asking

@@ -13,12 +13,17 @@ from config import Settings
 from db.session import Database
 from imaging.sandbox import Sandbox
 from observability.children import ChildrenCollector
-from observability.metrics import PhotoMetrics, StoreMetrics, TaskMetrics, process_registry
+from observability.metrics import PhotoMetrics, RemoteMetrics, StoreMetrics, TaskMetrics, process_registry
 from observability.presence import Presence, process_name
-from photos.kinds import ERROR_TYPES, KINDS
+from photos.analysis import Analyses
+from photos.asking import Asking
+from photos.kinds import ANALYSIS, ERROR_TYPES, KINDS
 from photos.results import Results
+from photos.sharing import Sharing
 from photos.states import PhotoStates
 from photos.upkeep import Upkeep
+from remote.breaker import Breaker
+from remote.service import Service
 from storage.store import OPERATIONS, Store
 from tasks.courier import Courier, connect, make_broker
 from tasks.ending import Endings
@@ -56,7 +61,25 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
     )
     store = Store(settings.storage_url, StoreMetrics(registry, operations=OPERATIONS))
     sandbox = Sandbox(settings.worker_slots, settings.decoder_memory_bytes)
-    rooms = Rooms(work, Results(database, store, photo_metrics), sandbox, settings.max_pixels)
+    breaker = Breaker(open_s=settings.analysis_breaker_s, told=RemoteMetrics(registry).breaker)
+    analyses = Analyses(database, submitter, configured=bool(settings.analysis_url))
+    rooms = Rooms(
+        work,
+        Results(database, store, photo_metrics),
+        sandbox,
+        settings.max_pixels,
+        analyses,
+        Asking(
+            database,
+            store,
+            analyses,
+            _service(settings, breaker),
+            send=settings.analysis_send,
+            sharing=Sharing(settings.signing_key, settings.shared_previews_url),
+            polls=settings.analysis_polls,
+            deadline_s=settings.analysis_deadline_s,
+        ),
+    )
 
     presence = Presence(
         client,
@@ -65,6 +88,7 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
         slots=settings.worker_slots,
         host=settings.monitoring_host,
         interval_s=settings.heartbeat_s,
+        away=lambda: (ANALYSIS.name,) if breaker.is_open else (),
     )
     broker.add_middleware(RetryTasks(work))
     broker.add_middleware(
@@ -83,3 +107,15 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
         import_module(f"actors.{kind}").declare(broker, rooms)
     dramatiq.set_broker(broker)
     return broker
+
+
+def _service(settings: Settings, breaker: Breaker) -> Service | None:
+    if not settings.analysis_url:
+        return None
+    return Service(
+        settings.analysis_url,
+        breaker,
+        key=settings.analysis_key,
+        connections=settings.worker_slots,
+        timeout_s=settings.analysis_timeout_s,
+    )

@@ -59,9 +59,11 @@ _AWAY = {"Retry-After": str(RETRY_AFTER_S)}
 _STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
     (photo_errors.EmptyUpload, 400, "empty-upload", {}),
     (photo_errors.UploadTooLarge, 413, "upload-too-large", {}),
+    (photo_errors.AnalysisNotConfigured, 409, "analysis-not-configured", {}),
     (photo_errors.KeyInUse, 409, "idempotency-key-in-use", {"Retry-After": str(RETRY_AFTER_S)}),
     (photo_errors.KeyReused, 422, "idempotency-key-reused", {}),
     (photo_errors.PhotoNotFound, 404, "photo-not-found", {}),
+    (photo_errors.LinkNotValid, 404, "link-not-valid", {}),
     (photo_errors.NotToBeHad, 404, "not-to-be-had", {}),
     (photo_errors.TaskNotFound, 404, "task-not-found", {}),
     (UnknownQueue, 404, "queue-not-found", {}),

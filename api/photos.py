@@ -14,11 +14,19 @@ from api.auth import current_key, requires
 from api.errors import PROBLEM
 from api.paging import NEXT, cursor_of, position_of
 from api.rooms import rooms
-from api.schemas import BatchSchema, ExifSchema, ListArguments, PhotoSchema, PhotosSchema, version_of
+from api.schemas import (
+    BatchSchema,
+    ExifSchema,
+    ListArguments,
+    PhotoSchema,
+    PhotosSchema,
+    UploadArguments,
+    version_of,
+)
 from api.task_schemas import ReprocessArguments
 from api.tracing import log_more
 from api.upload import BODY, FORM_OF_SEVERAL, received
-from api.waiting import wait_asked, wait_while_processing
+from api.waiting import wait_asked
 from photos.intake import Upload
 from photos.photo import SIZES, PhotoView
 from photos.views import Filters
@@ -63,6 +71,7 @@ class Photos(MethodView):
 
     @requires("photos:write")
     @blueprint.doc(requestBody=BODY, parameters=[idempotency.PARAMETER, *digests.PARAMETERS])
+    @blueprint.arguments(UploadArguments, location="query")
     @blueprint.response(
         202, PhotoSchema, description="Taken in; previews and metadata follow", headers=_LOCATION
     )
@@ -73,13 +82,15 @@ class Photos(MethodView):
     @blueprint.alt_response(415, **PROBLEM, description="No photo, by its first bytes, or a compressed body")
     @blueprint.alt_response(408, **PROBLEM, description="The body stalls, or comes too slowly")
     @blueprint.alt_response(409, **PROBLEM, description="The first request with this key is under way")
-    def post(self) -> tuple[PhotoView, int, dict[str, str]]:
+    def post(self, arguments: dict[str, Any]) -> tuple[PhotoView, int, dict[str, str]]:
         """Take in one photo: the multipart field `file`, or the raw bytes as the body.
 
         `Content-Digest`, `Repr-Digest` (RFC 9530; in a part's head, of that part) are checked. With an
         `Idempotency-Key` the same file sent again within 24 h gets the same answer, and changes nothing.
         """
-        owner, intake = current_key().owner, rooms().intake
+        owner, intake, analyses = current_key().owner, rooms().intake, rooms().analyses
+        if arguments["analysis"]:
+            analyses.check()
         rooms().backlog.check()
         with (
             idempotency.reserved(request, intake, owner=owner) as reservation,
@@ -92,6 +103,8 @@ class Photos(MethodView):
         ):
             accepted = intake.accept(upload, owner=owner, filename=filename, reservation=reservation)
         log_more(photo_id=str(accepted.id))
+        if arguments["analysis"]:
+            analyses.request(accepted.id, owner=owner)
         photo = rooms().views.get(accepted.id, owner=owner)
         headers = {"Location": url_for("photos.Photo", photo_id=accepted.id)}
         if reservation is not None and reservation.earlier is not None:
@@ -132,19 +145,24 @@ class Batch(MethodView):
     @blueprint.doc(requestBody=FORM_OF_SEVERAL)
     @blueprint.alt_response(413, **PROBLEM, description="Larger than `SAFELIGHT_MAX_BATCH_BYTES`")
     @blueprint.alt_response(415, **PROBLEM, description="No form, or a compressed one")
+    @blueprint.arguments(UploadArguments, location="query")
     @blueprint.response(207, BatchSchema, description="A result for each file, in order")
     @blueprint.alt_response(408, **PROBLEM, description="The body stalls, or comes too slowly")
-    def post(self) -> dict[str, Any]:
+    def post(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Take in every multipart field `file`, 100 at most; each is kept as soon as it has come.
 
         One that is refused doesn't spoil the others. If the form breaks off, the files before that are kept:
         send it again, the same bytes are the same photo. So no `Idempotency-Key` is needed, nor looked at.
         """
         rooms().backlog.check()
-        owner = current_key().owner
+        owner, analyses = current_key().owner, rooms().analyses
+        if arguments["analysis"]:
+            analyses.check()
 
         def accept(upload: Upload, filename: str | None) -> tuple[PhotoView, int]:
             accepted = rooms().intake.accept(upload, owner=owner, filename=filename)
+            if arguments["analysis"]:
+                analyses.request(accepted.id, owner=owner)
             return rooms().views.get(accepted.id, owner=owner), 202 if accepted.created else 200
 
         return {"results": batch.results(request, rooms().intake, accept, max_bytes=rooms().max_batch_bytes)}
@@ -165,7 +183,7 @@ class Photo(MethodView):
         if not wait_s:
             return photo, 200, {}
         if photo.state == "processing":
-            if not wait_while_processing(photo_id, timeout_s=wait_s):
+            if not wait_while(lambda: views.is_processing(photo_id), photo_id, timeout_s=wait_s):
                 return photo, 200, {}
             photo = views.get(photo_id, owner=owner)
         return photo, 200, {"Preference-Applied": f"wait={wait_s:.0f}"}

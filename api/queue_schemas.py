@@ -34,6 +34,13 @@ class QueueSchema(ma.Schema):
     oldest_age_s = fields.Float(required=True, metadata={"description": "how long the oldest due task waits"})
     completed_per_s = fields.Float(required=True)
     run_p95_s = fields.Float(required=True, allow_none=True)
+    away_for = fields.Integer(
+        required=True,
+        allow_none=True,
+        metadata={
+            "description": "workers that put its tasks off, their remote service being away: breakers open"
+        },
+    )
 
 
 class InHandSchema(ma.Schema):

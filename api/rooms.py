@@ -13,10 +13,12 @@ from api.keys import Keys
 from api.limits import Limits
 from api.places import Places
 from api.sessions import Sessions
+from photos.analysis import Analyses
 from photos.deletion import Deletion
 from photos.feed import Feed
 from photos.intake import Intake
 from photos.reprocessing import Reprocessing
+from photos.sharing import Sharing
 from photos.tasks import PhotoTasks
 from photos.views import Views
 from tasks.backlog import Backlog
@@ -49,6 +51,8 @@ class Rooms:
     max_upload_bytes: int
     max_batch_bytes: int
     reprocessing: Reprocessing
+    analyses: Analyses
+    sharing: Sharing
     tasks: PhotoTasks
     dead_letters: DeadLetters
     queues: Queues

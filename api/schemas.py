@@ -57,6 +57,37 @@ class PreviewSchema(ma.Schema):
     url = fields.String(required=True)
 
 
+class AnalysisSchema(ma.Schema):
+    """What a remote service says of a photo."""
+
+    state = fields.String(required=True, validate=validate.OneOf(["processing", "complete", "failed"]))
+    data = fields.Dict(required=True, metadata={"description": "as far as it is known"})
+    polls = fields.Integer(required=True, metadata={"description": "answers that the newest run got"})
+    next_poll_at = fields.DateTime(required=True, allow_none=True)
+    completed_at = fields.DateTime(required=True, allow_none=True)
+    error = fields.Nested(ErrorSchema, required=True, allow_none=True)
+
+
+class AnalysedSchema(ma.Schema):
+    """A photo's analysis, alone."""
+
+    analysis = fields.Nested(AnalysisSchema, required=True)
+
+
+class AnalysisArguments(ma.Schema):
+    """The query of a request for an analysis."""
+
+    refresh = fields.Boolean(
+        load_default=False, metadata={"description": "ask anew though there is a complete result"}
+    )
+
+
+class UploadArguments(ma.Schema):
+    """The query of an upload."""
+
+    analysis = fields.Boolean(load_default=False, metadata={"description": "have it analysed as well"})
+
+
 class PhotoSchema(ma.Schema):
     """One photo; `width` and `height` are those of the upright picture."""
 
@@ -75,7 +106,7 @@ class PhotoSchema(ma.Schema):
     previews = fields.List(fields.Nested(PreviewSchema), required=True)
     placeholder = fields.String(allow_none=True, metadata={"description": "ThumbHash, base64"})
     exif = fields.Dict(allow_none=True)
-    analysis = fields.Dict(allow_none=True)
+    analysis = fields.Nested(AnalysisSchema, allow_none=True)
     tasks = fields.List(fields.Nested(TaskSchema), required=True)
 
     @ma.pre_dump
@@ -85,7 +116,6 @@ class PhotoSchema(ma.Schema):
             "taken_at": (photo.exif or {}).get("taken_at"),
             "placeholder": base64.b64encode(photo.placeholder).decode() if photo.placeholder else None,
             "previews": [{**vars(preview), "url": _url(photo, preview)} for preview in photo.previews],
-            "analysis": None,
         }
 
 

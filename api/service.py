@@ -13,6 +13,7 @@ from flask import Flask, Response, g, request
 from prometheus_client import CollectorRegistry
 
 from api import (
+    analysis,
     documents,
     errors,
     events,
@@ -22,6 +23,7 @@ from api import (
     originals,
     photos,
     queues,
+    shared,
     sign_in,
     tasks,
     tracing,
@@ -67,7 +69,7 @@ def build(rooms: Rooms, registry: CollectorRegistry, hosts: Hosts) -> Flask:
     api = errors.ProblemApi(app)
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
-    for room in (photos, originals, events, tasks, queues, key_routes):
+    for room in (photos, originals, analysis, shared, events, tasks, queues, key_routes):
         api.register_blueprint(room.blueprint)
     for page in (health, documents, sign_in):
         app.register_blueprint(page.blueprint)

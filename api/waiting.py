@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
+from collections.abc import Callable
 from uuid import UUID
 
 from flask import Request, request
@@ -25,10 +26,13 @@ def wait_asked(request: Request) -> float:
     return min(float(found[1]), MAX_WAIT_S) if found else 0.0
 
 
-def wait_while_processing(photo_id: UUID, *, timeout_s: float) -> bool:
-    """Return when the photo is finished, or after `timeout_s`; no connection is held between looks.
+def wait_while(waits: Callable[[], bool], photo_id: UUID, *, timeout_s: float) -> bool:
+    """Return when what is waited for has come, or after `timeout_s`; no connection is held between looks.
 
     The hub tells of each event of the photo; should it be held up, there is a look every few seconds.
+
+    Args:
+        waits: looks whether there is still to be waited.
 
     Returns:
         False if as many clients wait here already as may: it may be preferred, and can't be demanded.
@@ -36,14 +40,14 @@ def wait_while_processing(photo_id: UUID, *, timeout_s: float) -> bool:
     Raises:
         DatabaseAway
     """
-    places, hub, views, key = rooms().places, rooms().hub, rooms().views, current_key()
+    places, hub, key = rooms().places, rooms().hub, current_key()
     if not places.take():
         return False
     stream = Stream(key.owner, photo_id, key.id, request.environ.get("gunicorn.socket"))
     deadline_s = time.monotonic() + timeout_s
     try:
         hub.add(stream)
-        while views.is_processing(photo_id) and (left_s := deadline_s - time.monotonic()) > 0:
+        while waits() and (left_s := deadline_s - time.monotonic()) > 0:
             stream.take(min(random.uniform(*_LOOK_S), left_s))  # noqa: S311
     except StreamEnded:  # the process is stopping, or the client went
         pass

@@ -180,6 +180,22 @@ previews = Table(
     PrimaryKeyConstraint("photo_id", "size"),
 )
 
+analyses = Table(
+    "analyses",
+    metadata,
+    Column("photo_id", Uuid, ForeignKey("photos.id", ondelete="CASCADE"), primary_key=True),
+    Column("run", Uuid, nullable=False, comment="which asking it was that gave the partial data"),
+    Column("operation_url", Text, comment="where the service wants this run to be asked for"),
+    Column("polls", Integer, nullable=False, server_default=text("0"), comment="answers of this run"),
+    Column(
+        "partial", JSONB, nullable=False, server_default=text("'{}'"), comment="of this run, until it is done"
+    ),
+    Column("result", JSONB, comment="of the newest run that was done"),
+    Column("completed_at", _instant),
+    Column("updated_at", _instant, nullable=False, server_default=_now),
+    CheckConstraint("(result IS NULL) = (completed_at IS NULL)", name="completed"),
+)
+
 queues = Table(
     "queues",
     metadata,
@@ -203,8 +219,17 @@ tasks = Table(
     Column("attempts", Integer, nullable=False, server_default=text("0")),
     Column("max_attempts", Integer, nullable=False),
     Column("snoozes", Integer, nullable=False, server_default=text("0")),
+    Column(
+        "polls",
+        Integer,
+        nullable=False,
+        server_default=text("0"),
+        comment="attempts that found it not yet done",
+    ),
+    Column("begun_at", _instant, comment="of its first attempt since it was submitted or requeued"),
     Column("token", BigInteger, nullable=False, server_default=text("0"), comment="fence: +1 a claim"),
     Column("dispatch", BigInteger, nullable=False, server_default=text("0"), comment="+1 a message sent"),
+    Column("published", BigInteger, comment="the message that first told of it since it was queued last"),
     Column("rerun", Boolean, nullable=False, server_default=text("false")),
     Column("queued_at", _instant),
     Column("sent_at", _instant, comment="when its newest message was sent"),

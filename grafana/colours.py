@@ -9,4 +9,5 @@ STATUSES = {"5..": BAD}
 
 # By value, what to write, and in which colour.
 UP = {"1": ("up", GOOD), "0": ("down", BAD)}
+BREAKER = {"0": ("closed", GOOD), "1": ("open", BAD)}
 PAUSED = {"0": ("running", GOOD), "1": ("paused", WARNING)}

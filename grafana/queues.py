@@ -1,7 +1,7 @@
 """How tasks of each kind wait, run, fail and come back."""
 
 from grafana.board import DEAD_LETTERS, Board
-from grafana.colours import BAD, GOOD, PAUSED, WARNING
+from grafana.colours import BAD, BREAKER, GOOD, PAUSED, WARNING
 from grafana.panels import Panel, Query, Text, density, lines, rows, states
 from grafana.promql import INSTANCE, KIND, buckets, mean, pipeline, quantile, rate, share
 
@@ -189,6 +189,33 @@ def _relay() -> list[Panel]:
     ]
 
 
+def _remote() -> list[Panel]:
+    polls = rate(_TOTAL, "outcome", where=f'{INSTANCE}, kind="analysis"')
+    return [
+        lines(
+            Text(
+                "Calls of the analysis service",
+                "Attempts at analyses, a second; a poll that found it not yet done is snoozed.",
+                "snoozed and completed, hardly any retried.",
+                "ops",
+            ),
+            Query(polls, "{{outcome}}"),
+            width=12,
+        ),
+        states(
+            Text(
+                "Breakers",
+                "Whether a worker calls the analysis service no more, since it failed again and again.",
+                "closed.",
+                "short",
+            ),
+            Query(f"max by (process) (safelight_remote_breaker_open{{{INSTANCE}}})", "{{process}}"),
+            words=BREAKER,
+            width=12,
+        ),
+    ]
+
+
 BOARD = Board(
     "safelight-queues",
     "queues and tasks",
@@ -200,5 +227,6 @@ BOARD = Board(
         "Attempts": _retries(),
         "Dead letters": _dead(),
         "Relay": _relay(),
+        "Remote service": _remote(),
     },
 )

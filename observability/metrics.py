@@ -142,6 +142,21 @@ class PhotoMetrics:
         self._pixels.inc(pixels)
 
 
+class RemoteMetrics:
+    """The slow remote service, as this process finds it."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._open = Gauge(
+            f"{_PREFIX}remote_breaker_open",
+            "Whether this process calls the remote service no more, but for a probe now and then",
+            registry=registry,
+        )
+
+    def breaker(self, is_open: bool) -> None:
+        """The breaker opened or closed."""
+        self._open.set(is_open)
+
+
 class HttpMetrics:
     """Requests by route; the route is the rule, never the path."""
 

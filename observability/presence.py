@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from threading import Thread
 from wsgiref.simple_server import WSGIServer
@@ -27,12 +28,14 @@ class Process:
         role: `api` or `worker`.
         target: host:port of its own metrics.
         slots: tasks that it can process at once; 0 for the API.
+        away: queues whose tasks it puts off, because what they need is away.
     """
 
     name: str
     role: str
     target: str
     slots: int
+    away: tuple[str, ...] = ()
 
 
 class Presence:
@@ -44,6 +47,7 @@ class Presence:
         host: the address to listen on, at which Prometheus reaches this process; for 0.0.0.0 that is
             its host name (a container's, say).
         interval_s: how often it is announced; a process that died vanishes after three intervals.
+        away: the queues whose tasks this process puts off now.
     """
 
     def __init__(
@@ -55,11 +59,13 @@ class Presence:
         slots: int = 0,
         host: str = "127.0.0.1",
         interval_s: float,
+        away: Callable[[], tuple[str, ...]] = tuple,
     ) -> None:
         self._client = client
         self.registry = registry
         self._role = role
         self._slots = slots
+        self._away = away
         self._host = host
         self._interval_s = interval_s
         self._server: tuple[WSGIServer, Thread] | None = None
@@ -79,7 +85,8 @@ class Presence:
         if self._server is not None:
             host = socket.gethostname() if self._host == "0.0.0.0" else self._host  # noqa: S104 - compared
             target = f"{host}:{self._server[0].server_port}"
-            value = json.dumps(asdict(Process(process_name(), self._role, target, self._slots)))
+            said = Process(process_name(), self._role, target, self._slots, self._away())
+            value = json.dumps(asdict(said))
             ttl_ms = int(self._interval_s * _TTL_FACTOR * 1000)
             self._client.set(f"{_KEY}{process_name()}", value, px=ttl_ms)
 
@@ -113,9 +120,9 @@ def processes(client: redis.Redis) -> list[Process]:
 
 
 def _process(value: bytes | str) -> Process:
-    """One announcement, which may be a newer version's, and say more."""
+    """One announcement, which may be another version's, and say more or less."""
     said = json.loads(value)
-    return Process(**{field.name: said[field.name] for field in fields(Process)})
+    return Process(**{field.name: said[field.name] for field in fields(Process) if field.name in said})
 
 
 def targets(client: redis.Redis) -> list[dict[str, object]]:

@@ -25,6 +25,14 @@ class NotToBeHad(PhotoError):
     """The previews or the metadata couldn't be made; the photo's tasks say why."""
 
 
+class AnalysisNotConfigured(PhotoError):
+    """There is no service that photos could be analysed by."""
+
+
+class LinkNotValid(PhotoError):
+    """A link that needs no key isn't ours, or its time is over."""
+
+
 class KeyInUse(PhotoError):
     """Another request with the same idempotency key is under way."""
 

@@ -13,6 +13,7 @@ from sqlalchemy import Row, select
 from db.session import Transaction
 from db.tables import photos, previews
 from imaging.preview import PREVIEW_SIZES
+from photos.analysis import AnalysisView, analyses
 from tasks.views import TaskView, newest
 
 SIZES = [size.name for size in PREVIEW_SIZES]
@@ -60,6 +61,7 @@ class PhotoView:
     warnings: tuple[str, ...]
     placeholder: bytes | None
     exif: dict[str, Any] | None
+    analysis: AnalysisView | None
     previews: tuple[PreviewView, ...]
     tasks: tuple[TaskView, ...]
 
@@ -93,7 +95,7 @@ COLUMNS = [
 
 
 def complete(tx: Transaction, rows: Sequence[Row[Any]]) -> list[PhotoView]:
-    """Complete photo rows with their previews and newest tasks, in two statements for all."""
+    """Complete photo rows with their previews and newest tasks, in three statements for all."""
     ids = [row.id for row in rows]
     if not ids:
         return []
@@ -102,8 +104,10 @@ def complete(tx: Transaction, rows: Sequence[Row[Any]]) -> list[PhotoView]:
         values = {**row._mapping, "sha256": row.sha256.hex()}
         made.setdefault(values.pop("photo_id"), []).append(PreviewView(**values))
     tasks: dict[UUID, list[TaskView]] = {}
-    for task in newest(tx, ids):
+    found = newest(tx, ids)
+    for task in found:
         tasks.setdefault(task.subject, []).append(task)
+    analysed = analyses(tx, found, ids)
     return [
         PhotoView(
             **{
@@ -112,6 +116,7 @@ def complete(tx: Transaction, rows: Sequence[Row[Any]]) -> list[PhotoView]:
                 "warnings": tuple(row.warnings),
                 "previews": tuple(sorted(made.get(row.id, []), key=lambda view: SIZES.index(view.size))),
                 "tasks": tuple(tasks.get(row.id, [])),
+                "analysis": analysed.get(row.id),
             }
         )
         for row in rows

@@ -55,7 +55,8 @@ class PhotoStates:
         if changed is not None and changed.first:  # a photo that is processed anew was no long wait
             tx.after_commit(lambda: self._metrics.ready(changed.taken_s))
         if changed is not None and state == "failed":
-            errors = {task.error.type for task in tasks.values() if task.state == "failed" and task.error}
+            needed = [tasks[kind.name] for kind in REQUIRED if kind.name in tasks]
+            errors = {task.error.type for task in needed if task.state == "failed" and task.error}
             tx.after_commit(lambda: self._metrics.failed("upload" if errors <= OF_UPLOADS else "service"))
 
 

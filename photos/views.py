@@ -114,6 +114,19 @@ class Views:
                 raise
             return renewed, self._store.get(renewed.key)
 
+    def shared_preview(self, photo_id: UUID) -> tuple[PreviewView, bytes]:
+        """The medium preview, for whoever was given a link to it.
+
+        Raises:
+            PhotoNotFound: it was deleted, or has no such preview.
+            ObjectMissing, StoreAway, DatabaseAway
+        """
+        with self._database.transaction() as tx:
+            owner = tx.execute(select(photos.c.owner).where(photos.c.id == photo_id)).scalar_one_or_none()
+        if owner is None:
+            raise PhotoNotFound(f"there is no photo {photo_id}")
+        return self.preview(photo_id, "medium", owner=owner)
+
     def _preview(self, photo_id: UUID, size: str, owner: str) -> PreviewView:
         photo = self.get(photo_id, owner=owner)
         for preview in photo.previews:

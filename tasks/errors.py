@@ -43,6 +43,10 @@ class DependencyAway(TaskError):
 
     code = "dependency-away"
 
+    def __init__(self, detail: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(detail)
+        self.retry_after_s = retry_after_s
+
 
 class StaleMessage(TaskError):
     """The message's task isn't waiting to be run (another has it, or it is done): nothing to do."""

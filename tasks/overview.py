@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +11,7 @@ from uuid import UUID
 import redis
 
 from db.session import Database, Transaction
-from observability.presence import processes
+from observability.presence import Process, processes
 from tasks.figures import DEPTH_STATES, figures
 
 # What is counted to tell how fast a queue is worked off.
@@ -39,6 +40,8 @@ class QueueView:
         depth: tasks by state.
         oldest_age_s: how long the oldest due task has waited.
         completed_per_s, run_p95_s: over the last `RECENT_S` seconds; None if nothing was completed.
+        away_for: worker processes that put its tasks off, because what they need is away; None while
+            Redis is away.
     """
 
     name: str
@@ -48,6 +51,7 @@ class QueueView:
     oldest_age_s: float
     completed_per_s: float
     run_p95_s: float | None
+    away_for: int | None
 
 
 @dataclass(frozen=True)
@@ -89,8 +93,10 @@ class Overview:
         Raises:
             DatabaseAway
         """
+        workers = self._workers()
+        away = None if workers is None else Counter(name for found in workers for name in found.away)
         with self._database.transaction() as tx:
-            return _queues(tx, self._kinds)
+            return _queues(tx, self._kinds, away)
 
     def workers(self) -> list[WorkerView]:
         """Every worker process that is alive or has a task in hand, by name.
@@ -102,7 +108,8 @@ class Overview:
             held: dict[str, list[InHand]] = {}
             for row in tx.execute(_IN_HAND):
                 held.setdefault(row.worker, []).append(InHand(row.id, row.kind, row.subject, row.started_at))
-        slots = self._slots()
+        workers = self._workers()
+        slots = None if workers is None else {found.name: found.slots for found in workers}
         return [
             WorkerView(
                 name,
@@ -113,14 +120,14 @@ class Overview:
             for name in sorted({*held, *(slots or ())})
         ]
 
-    def _slots(self) -> dict[str, int] | None:
+    def _workers(self) -> list[Process] | None:
         try:
-            return {found.name: found.slots for found in processes(self._client) if found.role == "worker"}
+            return [found for found in processes(self._client) if found.role == "worker"]
         except redis.RedisError:
             return None
 
 
-def _queues(tx: Transaction, kinds: Iterable[str]) -> list[QueueView]:
+def _queues(tx: Transaction, kinds: Iterable[str], away: Counter[str] | None) -> list[QueueView]:
     now = figures(tx)
     switches = {row.name: row for row in tx.execute(_SWITCHES)}
     recent = {row.kind: row for row in tx.execute(_RECENT, {"recent_s": RECENT_S})}
@@ -133,6 +140,7 @@ def _queues(tx: Transaction, kinds: Iterable[str]) -> list[QueueView]:
             now.oldest_age_s.get(kind, 0.0),
             recent[kind].completed_per_s if kind in recent else 0.0,
             recent[kind].run_p95_s if kind in recent else None,
+            None if away is None else away[kind],
         )
         for kind in kinds
     ]

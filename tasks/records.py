@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from observability.logs import cut
@@ -42,11 +43,19 @@ class Held:
 
 @dataclass(frozen=True)
 class Claimed(Held):
-    """A task just taken into hand, `waited_s` seconds after it was due."""
+    """A task just taken into hand, `waited_s` seconds after it was due.
+
+    Attributes:
+        polls: attempts that ended with "not yet" since it was submitted or requeued.
+        begun_at: when the first attempt since then began, `age_s` seconds before this one.
+    """
 
     attempts: int
     snoozes: int
+    polls: int
+    begun_at: datetime
     waited_s: float
+    age_s: float
 
 
 @dataclass(frozen=True)

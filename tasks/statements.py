@@ -14,10 +14,11 @@ WITH room AS (
                                   LIMIT :window) AS counted) < :window AS free
 ), submitted AS (
     INSERT INTO tasks
-        (id, kind, queue, subject, state, max_attempts, dispatch, queued_at, sent_at, trace_id)
+        (id, kind, queue, subject, state, max_attempts, dispatch, published, queued_at, sent_at, trace_id)
     SELECT :id, :kind, :kind, :subject, CASE WHEN free THEN 'queued' ELSE 'pending' END, :max_attempts,
-           CASE WHEN free THEN 1 ELSE 0 END, CASE WHEN free THEN statement_timestamp() END,
-           CASE WHEN free THEN statement_timestamp() END, :trace_id
+           CASE WHEN free THEN 1 ELSE 0 END, CASE WHEN free THEN 1 END,
+           CASE WHEN free THEN statement_timestamp() END, CASE WHEN free THEN statement_timestamp() END,
+           :trace_id
     FROM room
     ON CONFLICT (kind, subject) WHERE state IN ({LIVE})
     DO UPDATE SET rerun = tasks.rerun OR (:rerun AND tasks.state = 'processing')
@@ -57,9 +58,9 @@ WITH due AS (
 )
 UPDATE tasks
 SET state = 'queued', queued_at = statement_timestamp(), sent_at = statement_timestamp(),
-    dispatch = dispatch + 1
+    dispatch = dispatch + 1, published = dispatch + 1
 FROM due WHERE tasks.id = due.id
-RETURNING tasks.id, tasks.dispatch
+RETURNING tasks.id, tasks.dispatch, tasks.priority, tasks.run_at
 """
 
 UNSENT = """
@@ -80,11 +81,14 @@ WITH claimed AS (
     UPDATE tasks
     SET state = 'processing', token = token + 1, attempts = attempts + 1, worker = :worker,
         queued_at = NULL, started_at = clock_timestamp(),
+        begun_at = coalesce(begun_at, clock_timestamp()),
         lease_until = clock_timestamp() + make_interval(secs => :lease_s),
         lease_limit = clock_timestamp() + make_interval(secs => :limit_s)
     WHERE id = :id AND state = 'queued' AND {_NOT_PAUSED.format(queue="tasks.queue")}
-    RETURNING id, kind, subject, token, trace_id, attempts, snoozes, worker, started_at,
-              extract(epoch FROM started_at - run_at)::float8 AS waited_s
+      AND coalesce(CAST(:dispatch AS bigint) >= published, true)
+    RETURNING id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, worker, started_at,
+              extract(epoch FROM started_at - run_at)::float8 AS waited_s,
+              extract(epoch FROM started_at - begun_at)::float8 AS age_s
 ), attempt AS (
     INSERT INTO attempts (task_id, token, number, worker, started_at)
     SELECT id, token, attempts, worker, started_at FROM claimed
@@ -94,12 +98,13 @@ WITH claimed AS (
            jsonb_build_object('attempt', attempts, 'waited_s', round(waited_s::numeric, 3))
     FROM claimed
 )
-SELECT id, kind, subject, token, trace_id, attempts, snoozes, waited_s FROM claimed
+SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, waited_s, age_s FROM claimed
 """
 
 CLAIMED_BY = """
-SELECT id, kind, subject, token, trace_id, attempts, snoozes,
-       extract(epoch FROM started_at - run_at)::float8 AS waited_s
+SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
+       extract(epoch FROM started_at - run_at)::float8 AS waited_s,
+       extract(epoch FROM started_at - begun_at)::float8 AS age_s
 FROM tasks WHERE id = :id AND state = 'processing' AND worker = :worker
 """
 
@@ -183,6 +188,12 @@ RETRY = _ending(
 SNOOZE = _ending(
     "state = 'pending', attempts = attempts - 1, snoozes = snoozes + 1,"
     " run_at = clock_timestamp() + make_interval(secs => :for_s)",
+    "'snoozed'",
+)
+# No sooner than whatever waits: its turn comes by `run_at`, and no priority helps it.
+POLL = _ending(
+    "state = 'pending', attempts = 0, snoozes = 0, polls = polls + 1, priority = greatest(priority, 0),"
+    " run_at = clock_timestamp() + make_interval(secs => :for_s), error_type = NULL, error_detail = NULL",
     "'snoozed'",
 )
 

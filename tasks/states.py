@@ -80,6 +80,7 @@ def publish(tx: Transaction, kind: Kind, *, window: int, at_most: int | None = N
     for bulk, room in ((False, window), (True, min(window, BULK_WINDOW))):
         left = None if at_most is None else at_most - len(rows)
         rows += tx.execute(sql.PUBLISH, {"kind": kind.name, "bulk": bulk, "window": room, "at_most": left})
+    rows.sort(key=lambda row: (row.priority, row.run_at, row.id))  # RETURNING promises no order
     return [Dispatch(kind.name, row.id, row.dispatch) for row in rows]
 
 
@@ -98,13 +99,21 @@ def resend(tx: Transaction, kind: Kind, ids: list[UUID]) -> list[Dispatch]:
 LIMIT_GRACE_S = 5.0
 
 
-def claim(tx: Transaction, kind: Kind, task_id: UUID, *, worker: str, lease_s: float) -> Claimed | None:
-    """Take a queued task into hand, with a token newer than any before; None if it isn't to be had."""
+def claim(
+    tx: Transaction, kind: Kind, task_id: UUID, *, worker: str, lease_s: float, dispatch: int | None = None
+) -> Claimed | None:
+    """Take a queued task into hand, with a token newer than any before; None if it isn't to be had.
+
+    Args:
+        dispatch: of the message that asks. One from before the task was published last is stale: it would
+            run the task ahead of its turn.
+    """
     row = tx.execute(
         sql.CLAIM,
         {
             "id": task_id,
             "worker": worker,
+            "dispatch": dispatch,
             "lease_s": lease_s,
             "limit_s": kind.time_limit_s + LIMIT_GRACE_S,
         },
@@ -187,6 +196,14 @@ def snooze(
     """`processing` to `pending` in `for_s` seconds, with the attempt given back."""
     kept = failure.parameters() if failure else _NO_FAILURE
     return _end(tx, sql.SNOOZE, task_id, token, **kept, for_s=for_s)
+
+
+def poll(tx: Transaction, task_id: UUID, token: int, *, for_s: float) -> Ended | None:
+    """`processing` to `pending`, at the back of the line in `for_s` seconds: it isn't done yet.
+
+    That is no failure: it has all its attempts again.
+    """
+    return _end(tx, sql.POLL, task_id, token, **_NO_FAILURE, for_s=for_s)
 
 
 # What follows is done by hand: by operators and owners. The subject must be locked by the caller.

@@ -10,6 +10,7 @@ from db.session import Transaction
 from tasks import states
 from tasks.courier import Courier, Dispatch, RedisAway
 from tasks.kinds import Kind
+from tasks.records import Submitted
 
 logger = logging.getLogger(__name__)
 
@@ -28,7 +29,11 @@ class Submitter:
         self._window = window
 
     def submit(self, tx: Transaction, kind: str, subject: UUID) -> UUID:
-        """Submit a task within `tx`; returns its id, or that of the live one it joins.
+        """Submit a task within `tx`; returns its id, or that of the live one it joins."""
+        return self.submitted(tx, kind, subject).id
+
+    def submitted(self, tx: Transaction, kind: str, subject: UUID) -> Submitted:
+        """Submit a task within `tx`, and tell whether it is new.
 
         Its message is sent when `tx` has committed. If Redis is away then, the relay sends it later.
         """
@@ -36,7 +41,7 @@ class Submitter:
         if submitted.dispatch is not None:
             dispatch = submitted.dispatch
             tx.after_commit(lambda: self._send(dispatch))
-        return submitted.id
+        return submitted
 
     def submit_many(self, tx: Transaction, kind: str, subjects: Sequence[UUID]) -> int:
         """Submit a task for each of many different subjects, for the relay to publish.

@@ -27,7 +27,7 @@ _LIMIT_GRACE_S = 1.0
 
 
 class Claim:
-    """A task in hand. Exactly one of `complete`, `Work.fail`, `Work.retry`, `Work.snooze` ends it."""
+    """A task in hand. Ended by one of `complete`, `poll`, `give_up`, `Work.fail`, `.retry`, `.snooze`."""
 
     def __init__(self, work: Work, task: records.Claimed, kind: Kind) -> None:
         self._work = work
@@ -85,6 +85,28 @@ class Claim:
         """
         self.check()
         self._work.end(self, states.complete, save=save)
+
+    def poll(self, save: Save, *, for_s: float) -> None:
+        """What the task waits for isn't done yet: store what there is, and look again in `for_s` seconds.
+
+        It goes to the back of the line, and has all its attempts again.
+
+        Raises:
+            LeaseLost: someone else holds the task; nothing was stored.
+            DatabaseAway
+        """
+        self.check()
+        self._work.end(self, partial(states.poll, for_s=for_s), save=save)
+
+    def give_up(self, failure: records.Failure, save: Save) -> None:
+        """Store what there is and `failed` in one transaction.
+
+        Raises:
+            LeaseLost: someone else holds the task; nothing was stored.
+            DatabaseAway
+        """
+        self.check()
+        self._work.end(self, partial(states.fail, failure=failure), save=save, failure=failure)
 
 
 class Work:
@@ -147,11 +169,23 @@ class Work:
                     # Was it the claim's answer alone that was lost? No one else has this worker's name.
                     if unsure and (mine := states.claimed_by(tx, task_id, self.worker)) is not None:
                         return mine
-                    return states.claim(tx, kind, task_id, worker=self.worker, lease_s=self._lease_s)
+                    return states.claim(
+                        tx,
+                        kind,
+                        task_id,
+                        worker=self.worker,
+                        lease_s=self._lease_s,
+                        dispatch=getattr(self._thread, "dispatch", None),
+                    )
             except DatabaseAway:
                 unsure = True
                 if self._stopping.wait(_CLAIM_AGAIN_S):
                     raise
+
+    def received(self, message_id: str) -> None:
+        """This thread's next claim is for a message of this id."""
+        number = message_id.rpartition(".")[2]
+        self._thread.dispatch = int(number) if number.isdecimal() else None
 
     def stop(self) -> None:
         """Wait for PostgreSQL no more: this worker takes no new task."""

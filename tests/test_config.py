@@ -43,6 +43,8 @@ def test_every_setting_is_read_from_its_variable() -> None:
         if f"SAFELIGHT_{each.name.upper()}" not in NEEDED
     }
     given |= {"port": "78", "lease_s": "15", "rate_limit": "7/hour"}
+    given |= {"analysis_url": "https://host/ask", "analysis_send": "preview"}
+    given |= {"public_url": "https://host", "signing_key": "k" * 32}
     variables = {f"SAFELIGHT_{name.upper()}": value for name, value in given.items()}
     settings = Settings.from_environment({**NEEDED, **variables})
     assert {name: str(getattr(settings, name)) for name in given} == {
@@ -78,6 +80,13 @@ def test_an_empty_variable_is_one_that_is_not_set(text: str) -> None:
         ("LEASE_S", "-1"),
         ("HEARTBEAT_S", "1 s"),
         ("LOG_FORMAT", "xml"),
+        ("ANALYSIS_URL", "ftp://host"),
+        ("ANALYSIS_URL", "https://me:secret@host/ask"),
+        ("ANALYSIS_SEND", "original"),
+        ("ANALYSIS_POLLS", "0"),
+        ("ANALYSIS_SEND", "url"),
+        ("PUBLIC_URL", "host"),
+        ("SIGNING_KEY", "short"),
         ("STORAGE_URL", "/var/photos"),
         ("STORAGE_URL", "file://relative"),
         ("DATABASE_URL", "mysql://host/database"),

@@ -10,7 +10,14 @@ import pytest
 
 from config import Settings
 from observability.children import ChildrenCollector
-from observability.metrics import HttpMetrics, PhotoMetrics, StoreMetrics, TaskMetrics, process_registry
+from observability.metrics import (
+    HttpMetrics,
+    PhotoMetrics,
+    RemoteMetrics,
+    StoreMetrics,
+    TaskMetrics,
+    process_registry,
+)
 from observability.pipeline import PipelineCollector
 from photos.kinds import ERROR_TYPES, KINDS
 from storage.store import OPERATIONS
@@ -30,6 +37,7 @@ def exported() -> set[str]:
     registry.register(ChildrenCollector())
     HttpMetrics(registry)
     PhotoMetrics(registry)
+    RemoteMetrics(registry)
     StoreMetrics(registry, operations=OPERATIONS)
     TaskMetrics(registry, kinds=KINDS, error_types=ERROR_TYPES)
     registry.register(

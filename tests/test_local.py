@@ -23,6 +23,7 @@ import pytest
 from embedded import ports, processes
 from embedded.home import locked
 from tests.http import Answer, ask
+from tests.pictures import jpeg
 
 PROJECT = Path(__file__).resolve().parent.parent
 _STARTS_S = 90.0
@@ -78,6 +79,10 @@ class Run:
     def left(self) -> list[int]:
         """What runs on behalf of this home; local.py itself too."""
         return processes.marked("SAFELIGHT_HOME", str(self.home))
+
+    def command_lines(self) -> list[str]:
+        """Those of all that runs."""
+        return [" ".join(processes.command_line(pid)) for pid in self.left()]
 
     def main_process(self, program: str) -> int:
         """The oldest process of a program, `dramatiq`, say: the one that the supervisor started."""
@@ -313,3 +318,26 @@ def test_without_prometheus_or_with_its_port_taken_it_runs_all_the_same(
     without = start("without", PATH=str(all_but("prometheus", folder / "bin"))).wait_ready()
     assert "Prometheus" not in without.said()
     assert without.stop() == 0
+
+
+def test_the_demo_shows_an_analysis_by_a_worker_of_its_own(start: Callable[..., Run]) -> None:
+    run = start(SAFELIGHT_ANALYSIS_URL="demo").wait_ready()
+    key = {"Authorization": f"Bearer {(run.home / 'admin.key').read_text().strip()}"}
+    photo = ask(run.port, "POST", "/v1/photos?analysis=true", body=jpeg(), headers=key).json
+
+    def analysis() -> Any:
+        return ask(run.port, "GET", f"/v1/photos/{photo['id']}", headers=key).json["analysis"]
+
+    assert processes.settles(lambda: analysis()["state"] == "complete", timeout_s=60), analysis()
+    assert set(analysis()["data"]) == {"place", "labels", "faces", "moderation"}
+    lines = run.command_lines()
+    assert any("--queues preview exif" in line for line in lines)
+    assert any("--queues analysis" in line for line in lines)
+    assert run.stop() == 0
+    assert run.left() == []
+
+
+def test_without_a_service_there_is_one_worker_of_all_queues(start: Callable[..., Run]) -> None:
+    run = start().wait_ready()
+    assert not any("--queues" in line or "slow_service" in line for line in run.command_lines())
+    assert run.stop() == 0

@@ -12,7 +12,16 @@ from tests.http import Client
 from tests.pictures import jpeg
 
 Auth = Callable[..., dict[str, str]]
-OPEN = {"/livez", "/readyz", "/openapi.json", "/sign-in", "/sign-in/<link>", "/sign-in/style.css"}
+OPEN = {
+    "/livez",
+    "/readyz",
+    "/openapi.json",
+    "/sign-in",
+    "/sign-in/<link>",
+    "/sign-in/style.css",
+    # its token is a signed link, and stands for a key
+    "/v1/shared/previews/<string:token>",
+}
 UNKNOWN = "sl_0123456789ab_" + "0" * 48
 
 

@@ -49,6 +49,7 @@ def test_an_idle_queue_is_there_with_zeros(client: Client, admin: dict[str, str]
         "oldest_age_s": 0.0,
         "completed_per_s": 0.0,
         "run_p95_s": None,
+        "away_for": 0,
     }
 
 

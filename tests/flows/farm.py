@@ -7,7 +7,9 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import redis
 
@@ -72,7 +74,7 @@ class Server:
 class Farm(Stack):
     """The API and some workers, each a `dramatiq` of its own, on servers of their own."""
 
-    def __init__(self, folder: Path, *, workers: int = 2) -> None:
+    def __init__(self, folder: Path, *, workers: int = 2, **changes: Any) -> None:
         postgres = Postgres(
             folder / "postgres", find_programs(folder / "postgres" / "data"), server_account()
         )
@@ -84,7 +86,8 @@ class Farm(Stack):
         postgres.create_database(_DATABASE)
         upgrade(postgres.url(_DATABASE))
         self.workers = [f"worker-{number}" for number in range(workers)]
-        super().__init__(quick_settings(postgres.url(_DATABASE), valkey.url(), folder / "store"), folder)
+        quick = quick_settings(postgres.url(_DATABASE), valkey.url(), folder / "store")
+        super().__init__(replace(quick, **changes), folder)
 
     def __enter__(self) -> Farm:
         try:

@@ -18,7 +18,7 @@ from imaging.errors import NotAnImage
 from observability.metrics import PhotoMetrics
 from photos.errors import EmptyUpload, UploadTooLarge
 from photos.intake import Intake
-from photos.kinds import KINDS
+from photos.kinds import KINDS, REQUIRED
 from photos.photo import Accepted
 from storage.store import Store
 from tasks.courier import Courier, connect, make_broker
@@ -182,4 +182,4 @@ def test_the_same_file_heals_a_photo_whose_original_was_lost(
         row = tx.execute("SELECT original_key, state FROM photos").one()
         live = tx.execute("SELECT count(*) FROM tasks WHERE state = 'queued'").scalar_one()
     assert store.get(row.original_key) == jpeg()
-    assert (row.state, live, len(stored_files())) == ("processing", len(KINDS), 1)
+    assert (row.state, live, len(stored_files())) == ("processing", len(REQUIRED), 1)

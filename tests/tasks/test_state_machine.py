@@ -62,7 +62,10 @@ class Life(RuleBasedStateMachine):
             assert task.state == "queued"
             self.claims.append(claim)
 
-    @rule(which=st.integers(0, 3), how=st.sampled_from(["complete", "complete", "fail", "retry", "snooze"]))
+    @rule(
+        which=st.integers(0, 3),
+        how=st.sampled_from(["complete", "complete", "fail", "retry", "snooze", "poll"]),
+    )
     def end(self, which: int, how: str) -> None:
         """Someone who holds, or held, a task ends it."""
         if not self.claims:
@@ -79,6 +82,8 @@ class Life(RuleBasedStateMachine):
                 work.fail(claim, BROKEN)
             elif how == "retry":
                 work.retry(claim, BROKEN)
+            elif how == "poll":
+                claim.poll(lambda tx: None, for_s=0.0)
             else:
                 work.snooze(claim, None, for_s=0.0)
         except LeaseLost:
