@@ -26,7 +26,7 @@ from api.schemas import (
 from api.task_schemas import ReprocessArguments
 from api.tracing import log_more
 from api.upload import BODY, FORM_OF_SEVERAL, received
-from api.waiting import wait_asked
+from api.waiting import wait_asked, wait_while
 from photos.intake import Upload
 from photos.photo import SIZES, PhotoView
 from photos.views import Filters
