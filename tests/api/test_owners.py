@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine, event
 
+from config import Settings
 from tests.http import Answer, Client
 from tests.pictures import jpeg
 
@@ -19,6 +21,12 @@ _ALL = ("photos:write", "photos:read", "originals:read")
 _BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "/v1/photos/{photo_id}/reprocess"): {"json": {"kinds": ["preview"]}},
 }
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """With an analysis service, which isn't asked: else nobody's photo can be analysed."""
+    return replace(settings, analysis_url="http://127.0.0.1:9/")
 
 
 @contextmanager

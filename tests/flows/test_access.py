@@ -79,10 +79,10 @@ def test_a_revoked_key_is_known_to_all_processes_within_seconds(stack: Stack) ->
     stack.query("UPDATE keys SET revoked_at = clock_timestamp() WHERE id = :id RETURNING id", id=identity)
 
     def refused() -> bool:
-        return stack.get("/v1/me", key).status == 401
+        return stack.get("/v1/me", key).status in (401, 429)  # after many wrong keys the latter
 
     assert processes.settles(refused, timeout_s=CACHE_S + 5)
-    # The other process heard of the key at the same time. (All too many of these would be a 429.)
+    # The other process heard of the key at the same time.
     assert processes.settles(lambda: all(refused() for _ in range(4)), timeout_s=CACHE_S)
 
 
