@@ -81,7 +81,9 @@ class Photos(MethodView):
     @blueprint.alt_response(413, **PROBLEM, description="Larger than `SAFELIGHT_MAX_UPLOAD_BYTES`")
     @blueprint.alt_response(415, **PROBLEM, description="No photo, by its first bytes, or a compressed body")
     @blueprint.alt_response(408, **PROBLEM, description="The body stalls, or comes too slowly")
-    @blueprint.alt_response(409, **PROBLEM, description="The first request with this key is under way")
+    @blueprint.alt_response(
+        409, **PROBLEM, description="The first with this key is under way, or no analysis"
+    )
     def post(self, arguments: dict[str, Any]) -> tuple[PhotoView, int, dict[str, str]]:
         """Take in one photo: the multipart field `file`, or the raw bytes as the body.
 
@@ -143,6 +145,7 @@ class Batch(MethodView):
 
     @requires("photos:write")
     @blueprint.doc(requestBody=FORM_OF_SEVERAL)
+    @blueprint.alt_response(409, **PROBLEM, description="No analysis service is configured")
     @blueprint.alt_response(413, **PROBLEM, description="Larger than `SAFELIGHT_MAX_BATCH_BYTES`")
     @blueprint.alt_response(415, **PROBLEM, description="No form, or a compressed one")
     @blueprint.arguments(UploadArguments, location="query")
