@@ -20,6 +20,14 @@ MIB = 1024 * 1024
 UPLOADS, CLIENTS, SLOW_CLIENTS = 1_000, 32, 50
 
 
+@pytest.fixture(autouse=True)
+def drained(stack: Stack) -> Iterator[None]:
+    """Leave no backlog to the tests that share the service."""
+    yield
+    live = "SELECT FROM tasks WHERE state IN ('pending', 'queued', 'processing') LIMIT 1"
+    assert processes.settles(lambda: not stack.query(live), timeout_s=400)
+
+
 @pytest.fixture
 def key(stack: Stack) -> dict[str, str]:
     """A key of an owner that nobody had before."""
