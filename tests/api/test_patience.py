@@ -61,10 +61,10 @@ def test_a_client_that_reads_slowly_gets_all_of_it(pair: Pair, monkeypatch: pyte
 def test_what_ended_in_time_is_left_alone(pair: Pair) -> None:
     watch = Watch()
     ours, theirs = pair
-    with watch.limit(ours, within_s=-1, how=socket.SHUT_RDWR) as limit:
-        pass
+    with watch.limit(ours, within_s=60, how=socket.SHUT_RDWR) as limit:
+        assert limit is not None
+    limit.ends_s = 0.0
     watch._look()
-    assert limit is not None
     ours.sendall(b"x")
     assert theirs.recv(1) == b"x"
     with watch.limit(None, within_s=0, how=socket.SHUT_RDWR) as limit:
