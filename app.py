@@ -11,6 +11,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 
 import api.monitoring
 import api.service
+import cli.backup
 import cli.keys
 import cli.sign_in
 import cli.tasks
@@ -30,6 +31,7 @@ from observability.metrics import PhotoMetrics, StoreMetrics, process_registry
 from observability.pipeline import SCRAPE_LIMIT_S, PipelineCollector
 from observability.presence import Presence, processes, targets
 from photos.analysis import Analyses
+from photos.backup import Backup
 from photos.deletion import Deletion
 from photos.feed import Feed
 from photos.intake import Intake
@@ -113,6 +115,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         cli.tasks.commands(database, dead_letters, queues, kinds=tuple(KINDS), error_types=ERROR_TYPES),
         cli.upkeep.database_commands(settings.database_url),
         *cli.upkeep.commands(upkeep),
+        *cli.backup.commands(Backup(database, settings.database_url, store), upkeep),
         cli.trace.command(Stories(database)),
     ):
         app.cli.add_command(command)

@@ -13,6 +13,12 @@ from sqlalchemy.pool import NullPool
 _FOLDER = Path(__file__).parent / "migrations"
 # Any constant number does, as long as every process of the service uses the same one.
 _LOCK_ID = 7_311_201
+# Rows that came from another server (a restored backup) may have its numbers of transactions, and readers would
+# wait until those are reached here. With the oldest of all their order is that of the ids.
+_NUMBERS_OF_OURS = """
+UPDATE events SET xid = '3'
+WHERE EXISTS (SELECT FROM events WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()))
+"""
 
 
 def configuration() -> Config:
@@ -33,3 +39,5 @@ def upgrade(database_url: str, revision: str = "head") -> None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _LOCK_ID})
         config.attributes["connection"] = connection
         command.upgrade(config, revision)
+        if revision == "head":
+            connection.execute(text(_NUMBERS_OF_OURS))

@@ -36,6 +36,16 @@ SELECT EXISTS (SELECT FROM photos WHERE original_key = :key)
 
 
 @dataclass(frozen=True)
+class Named:
+    """An object that a row names, as it was when it was stored."""
+
+    photo_id: UUID
+    key: str
+    size_bytes: int
+    sha256: bytes
+
+
+@dataclass(frozen=True)
 class Mismatch:
     """An object that a row names and that isn't there, or not of its size."""
 
@@ -85,11 +95,12 @@ class Upkeep:
             StoreAway, DatabaseAway
         """
         repaired: set[UUID] = set()
-        for photo_id, key, size_bytes in self._named():
+        for each in named(self._database):
+            photo_id, key = each.photo_id, each.key
             stored_bytes = self._store.size_bytes(key)
-            if stored_bytes == size_bytes:
+            if stored_bytes == each.size_bytes:
                 continue
-            problem = "missing" if stored_bytes is None else f"{stored_bytes} bytes, not {size_bytes}"
+            problem = "missing" if stored_bytes is None else f"{stored_bytes} bytes, not {each.size_bytes}"
             repairable = repair and key.startswith("previews/")
             with self._database.transaction() as tx:
                 self._states.lock(tx, photo_id)
@@ -101,16 +112,27 @@ class Upkeep:
                     repaired.add(photo_id)
             yield Mismatch(photo_id, key, problem, repairable)
 
-    def _named(self) -> Iterator[tuple[UUID, str, int]]:
-        originals = select(photos.c.id, photos.c.original_key.label("key"), photos.c.size_bytes)
-        made = select(previews.c.photo_id.label("id"), previews.c.key, previews.c.size_bytes)
-        named = originals.union_all(made).subquery()
-        last = ""
-        while True:
-            query = select(named).where(named.c.key > last).order_by(named.c.key).limit(_BATCH)
-            with self._database.transaction() as tx:
-                rows = tx.execute(query).all()
-            if not rows:
-                return
-            yield from ((row.id, row.key, row.size_bytes) for row in rows)
-            last = rows[-1].key
+
+def named(database: Database) -> Iterator[Named]:
+    """Every object that rows name, in batches of which each is read by itself.
+
+    Raises:
+        DatabaseAway
+    """
+    originals = select(
+        photos.c.id.label("photo_id"),
+        photos.c.original_key.label("key"),
+        photos.c.size_bytes,
+        photos.c.sha256,
+    )
+    made = select(previews.c.photo_id, previews.c.key, previews.c.size_bytes, previews.c.sha256)
+    both = originals.union_all(made).subquery()
+    last = ""
+    while True:
+        query = select(both).where(both.c.key > last).order_by(both.c.key).limit(_BATCH)
+        with database.transaction() as tx:
+            rows = tx.execute(query).all()
+        if not rows:
+            return
+        yield from (Named(row.photo_id, row.key, row.size_bytes, row.sha256) for row in rows)
+        last = rows[-1].key
