@@ -12,6 +12,7 @@ from werkzeug.middleware.proxy_fix import ProxyFix
 import api.monitoring
 import api.service
 import cli.backup
+import cli.importing
 import cli.keys
 import cli.sign_in
 import cli.tasks
@@ -117,6 +118,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         *cli.upkeep.commands(upkeep),
         *cli.backup.commands(Backup(database, settings.database_url, store), upkeep),
         cli.trace.command(Stories(database)),
+        cli.importing.command,
     ):
         app.cli.add_command(command)
     return app

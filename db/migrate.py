@@ -13,8 +13,8 @@ from sqlalchemy.pool import NullPool
 _FOLDER = Path(__file__).parent / "migrations"
 # Any constant number does, as long as every process of the service uses the same one.
 _LOCK_ID = 7_311_201
-# Rows that came from another server (a restored backup) may have its numbers of transactions, and readers would
-# wait until those are reached here. With the oldest of all their order is that of the ids.
+# Rows that came from another server (a restored backup) may have its numbers of transactions, and readers
+# would wait until those are reached here. With the oldest of all their order is that of the ids.
 _NUMBERS_OF_OURS = """
 UPDATE events SET xid = '3'
 WHERE EXISTS (SELECT FROM events WHERE xid >= pg_snapshot_xmax(pg_current_snapshot()))

@@ -1,0 +1,15 @@
+"""The `safelight` command: what a client needs, on any machine."""
+
+from __future__ import annotations
+
+import click
+
+from cli import importing
+
+
+@click.group()
+def main() -> None:
+    """Safelight's client."""
+
+
+main.add_command(importing.command)
