@@ -7,7 +7,7 @@ RUN python3 -m venv /opt/safelight \
  && /opt/safelight/bin/pip install --no-cache-dir --require-hashes -r /tmp/runtime.txt
 
 FROM ${BASE_IMAGE}
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 ARG REVISION=unknown
 ENV PATH=/opt/safelight/bin:$PATH PYTHONUNBUFFERED=1 SAFELIGHT_VERSION=$VERSION SAFELIGHT_REVISION=$REVISION
 RUN useradd --system --uid 10001 safelight && install -d -o safelight /srv/store

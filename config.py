@@ -60,7 +60,7 @@ class Settings:
     analysis_timeout_s: float = 10.0
     analysis_breaker_s: float = 30.0
     log_format: str = "json"
-    version: str = "0.1.0"
+    version: str = "0.2.0"
     revision: str = "unknown"
 
     @classmethod

@@ -18,7 +18,7 @@ from db.session import Database
 from embedded import ports, processes
 from tests.http import Answer, ask
 
-_ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent
 _BIN = Path(sys.executable).parent
 _START_S, _END_S = 60, 15
 
@@ -61,12 +61,12 @@ class Stack:
         self.end()
         assert not (errors := self.unexpected()), "in the logs:\n" + "\n".join(errors)
 
-    def start(self, name: str, program: str, *arguments: str) -> None:
-        """Start one process; its process group is ended with the stack."""
+    def start(self, name: str, program: str, *arguments: str, source: Path = ROOT) -> None:
+        """Start one process, of this or another version; its process group is ended with the stack."""
         with self._log(name).open("ab") as log:
             self._running[name] = subprocess.Popen(
                 [*processes.tied("TERM"), str(_BIN / program), *arguments],
-                cwd=_ROOT,
+                cwd=source,
                 env=environment(self.settings),
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -22,7 +22,7 @@ from embedded.postgres_programs import find_programs
 from embedded.valkey import Valkey, find_program
 from tests.fixtures import quick_settings
 from tests.http import Answer
-from tests.stack import Stack
+from tests.stack import ROOT, Stack
 
 _READY_S = 30
 _DATABASE = "farm"
@@ -94,7 +94,7 @@ class Farm(Stack):
             self.start("api", "gunicorn", "app:create_app()")
             for name in self.workers:
                 self.start_worker(name)
-            assert processes.settles(self._ready, timeout_s=_READY_S), self.log("api")
+            self.wait_until_ready()
         except BaseException:
             self.__exit__()
             raise
@@ -106,9 +106,9 @@ class Farm(Stack):
             if server.process.poll() is None:
                 server.end()
 
-    def start_worker(self, name: str) -> None:
+    def start_worker(self, name: str, source: Path = ROOT) -> None:
         """Start a worker, as a supervisor would after a crash."""
-        self.start(name, "dramatiq", "actors", "--skip-logging", *_WORKER)
+        self.start(name, "dramatiq", "actors", "--skip-logging", *_WORKER, source=source)
 
     def kill_worker(self, name: str) -> None:
         """kill -9 a worker process in the middle of what it does; its master ends too. Start it again."""
@@ -122,7 +122,11 @@ class Farm(Stack):
         """Whether a process ends within a moment: a worker's master follows its worker."""
         return processes.settles(lambda: self._running[name].poll() is not None, timeout_s=2)
 
-    def stop_worker(self, name: str) -> None:
+    def wait_until_ready(self) -> None:
+        """Returns when the API and all workers are ready."""
+        assert processes.settles(self._ready, timeout_s=_READY_S), self.log("api")
+
+    def stop(self, name: str) -> None:
         """SIGTERM, as `docker stop` does; returns when it has ended."""
         self._running[name].terminate()
         assert self._running[name].wait(_READY_S) == 0

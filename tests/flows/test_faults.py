@@ -174,7 +174,7 @@ def test_a_zombie_that_wakes_after_its_lease_changes_nothing(farm: Farm, key: di
 def test_sigterm_in_the_middle_of_a_batch_counts_no_attempt(farm: Farm, key: dict[str, str]) -> None:
     def stop_and_start() -> None:
         for name in farm.workers:
-            farm.stop_worker(name)
+            farm.stop(name)
             farm.start_worker(name)
 
     ids = during(farm, key, 40, stop_and_start)
