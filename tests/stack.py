@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -61,11 +62,17 @@ class Stack:
         self.end()
         assert not (errors := self.unexpected()), "in the logs:\n" + "\n".join(errors)
 
-    def start(self, name: str, program: str, *arguments: str, source: Path = ROOT) -> None:
-        """Start one process, of this or another version; its process group is ended with the stack."""
+    def start(
+        self, name: str, program: str, *arguments: str, source: Path = ROOT, within: Sequence[str] = ()
+    ) -> None:
+        """Start one process, of this or another version; its process group is ended with the stack.
+
+        Args:
+            within: a command that starts it: elsewhere, or with other settings.
+        """
         with self._log(name).open("ab") as log:
             self._running[name] = subprocess.Popen(
-                [*processes.tied("TERM"), str(_BIN / program), *arguments],
+                [*processes.tied("TERM"), *within, str(_BIN / program), *arguments],
                 cwd=source,
                 env=environment(self.settings),
                 stdin=subprocess.DEVNULL,

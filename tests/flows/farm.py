@@ -27,7 +27,7 @@ from tests.stack import ROOT, Stack
 _READY_S = 30
 _DATABASE = "farm"
 # A worker that is killed while it boots shall not hold its master up for Dramatiq's default of 30 s.
-_WORKER = ("--processes", "1", "--threads", "2", "--worker-fork-timeout", "3000")
+WORKER = ("--processes", "1", "--threads", "2", "--worker-fork-timeout", "3000")
 
 # An attempt that completed for a task that isn't completed, or twice; an open attempt of a task that isn't
 # in hand; an ended event more or less than once.
@@ -108,7 +108,7 @@ class Farm(Stack):
 
     def start_worker(self, name: str, source: Path = ROOT) -> None:
         """Start a worker, as a supervisor would after a crash."""
-        self.start(name, "dramatiq", "actors", "--skip-logging", *_WORKER, source=source)
+        self.start(name, "dramatiq", "actors", "--skip-logging", *WORKER, source=source)
 
     def kill_worker(self, name: str) -> None:
         """kill -9 a worker process in the middle of what it does; its master ends too. Start it again."""
