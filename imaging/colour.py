@@ -53,10 +53,10 @@ def to_srgb(picture: Image.Image, icc: bytes | None) -> Image.Image:
         white.paste(picture, mask=picture.getchannel("A"))
         picture = white
     transform = _transform(_lab_profile() if picture.mode == "LAB" else icc or b"", picture.mode)
-    # the transform's own sRGB profile would otherwise ride along in `info`
-    shown = ImageCms.applyTransform(picture, transform) if transform else picture.convert("RGB")
-    shown = shown if shown is not None else picture
-    shown.info = {}
+    if transform:
+        picture = ImageCms.applyTransform(picture, transform) or picture
+    shown = picture if picture.mode == "RGB" else picture.convert("RGB")
+    shown.info = {}  # the transform's own sRGB profile would otherwise ride along
     return shown
 
 

@@ -134,7 +134,9 @@ def _load(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int, m
         icc = picture.info.get("icc_profile")
         if media_type == "image/png" or not icc:
             icc = _profile(file, media_type) or icc
-        return Decoded(picture.copy(), size, size, box or (0, 0, *size), orientation, icc)
+        # a JPEG needs its file no more; of others some decoders would go back to it
+        loaded = picture if media_type == "image/jpeg" else picture.copy()
+        return Decoded(loaded, size, size, box or (0, 0, *size), orientation, icc)
 
 
 def _profile(file: BinaryIO, media_type: str) -> bytes | None:
