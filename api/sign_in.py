@@ -97,7 +97,7 @@ def _page(
 
 
 def _signed_in(session: str) -> AnyResponse:
-    response = redirect(url_for("sign_in.sign_in_page"), 303)
+    response = redirect(url_for("console.page"), 303)
     response.headers["Cache-Control"] = "no-store"
     response.set_cookie(
         rooms().sessions.cookie_name(),

@@ -1,0 +1,57 @@
+"""The console: one page at `/`, and the files that it is made of; all of it is in the room `console/`."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+
+from flask import Blueprint, Response, make_response, redirect, render_template, send_from_directory, url_for
+from werkzeug.exceptions import NotFound
+from werkzeug.wrappers import Response as AnyResponse
+
+from api.auth import session_key
+
+_ROOM = Path(__file__).parent.parent / "console"
+_STATIC = _ROOM / "static"
+# Scripts and styles from here alone; pictures also from memory (placeholders, pasted files).
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+# With `no-referrer` a browser would send `Origin: null` from our own page, and our POSTs be refused.
+_GUARDS = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "same-origin"}
+_FOREVER_S = 365 * 86_400
+
+blueprint = Blueprint("console", __name__, template_folder=str(_ROOM / "templates"))
+
+
+@cache
+def _edition() -> str:
+    """A name for the files as they are: it stands in their URLs, so that they may be cached for ever."""
+    digest = hashlib.sha256()
+    for path in sorted(_STATIC.rglob("*")):
+        if path.is_file():
+            digest.update(str(path.relative_to(_STATIC)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@blueprint.get("/")
+def page() -> AnyResponse:
+    """The page, for whoever is signed in; else the way in."""
+    key = session_key()
+    if key is None:
+        return redirect(url_for("sign_in.sign_in_page"), 303)
+    text = render_template("console.html", key=key, edition=_edition())
+    return make_response(text, 200, {**_GUARDS, "Cache-Control": "no-store"})
+
+
+@blueprint.get("/console/<string:edition>/<path:name>")
+def asset(edition: str, name: str) -> Response:
+    """One of the page's files; of another edition there are none."""
+    if edition != _edition():
+        raise NotFound
+    response = send_from_directory(_STATIC, name, max_age=_FOREVER_S)
+    response.cache_control.immutable = True
+    response.headers.update(_GUARDS)
+    return response
