@@ -225,6 +225,7 @@ def plan_prometheus(home: Path, environment: dict[str, str], settings: Settings)
         say(f"Prometheus isn't started: {error}")
         return None
     environment[SETTING] = str(port)
+    environment.setdefault("SAFELIGHT_PROMETHEUS_URL", f"http://127.0.0.1:{port}")
     host = "127.0.0.1" if settings.monitoring_host == "0.0.0.0" else settings.monitoring_host  # noqa: S104
     links = {"grafana": _GRAFANA, "runbooks": (PROJECT / "docs" / "runbooks").as_uri()}
     rules = PROJECT / "observability" / "prometheus" / "rules"

@@ -16,8 +16,8 @@ _ROOM = Path(__file__).parent.parent / "console"
 _STATIC = _ROOM / "static"
 # Scripts and styles from here alone; pictures also from memory (placeholders, pasted files).
 _POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
 # With `no-referrer` a browser would send `Origin: null` from our own page, and our POSTs be refused.
 _GUARDS = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "same-origin"}

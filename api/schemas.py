@@ -115,7 +115,7 @@ class PhotoSchema(ma.Schema):
             **vars(photo),
             "taken_at": (photo.exif or {}).get("taken_at"),
             "placeholder": base64.b64encode(photo.placeholder).decode() if photo.placeholder else None,
-            "previews": [{**vars(preview), "url": _url(photo, preview)} for preview in photo.previews],
+            "previews": [{**vars(preview), "url": preview_url(photo, preview)} for preview in photo.previews],
         }
 
 
@@ -188,5 +188,6 @@ def version_of(preview: PreviewView) -> str:
     return preview.sha256[:16]
 
 
-def _url(photo: PhotoView, preview: PreviewView) -> str:
+def preview_url(photo: PhotoView, preview: PreviewView) -> str:
+    """Where a preview is, for as long as its bytes are these."""
     return url_for("photos.Preview", photo_id=photo.id, size=preview.size, v=version_of(preview))
