@@ -4,6 +4,7 @@
 #   make dev        the same, reloading on change
 #   make test       the tests, with their coverage   (ARGS="tests/imaging -k exif" for some of them)
 #   make test-slow  those that take minutes
+#   make test-browser  the console in a browser (apt-get install chromium)
 #                   (they need promtool and amtool: apt-get install prometheus prometheus-alertmanager)
 #   make lint       style, types, import directions
 #   make dashboards  write Grafana's dashboards from their Python
@@ -18,7 +19,7 @@ BIN := .venv/bin
 TIED := $(if $(shell command -v setpriv),setpriv --pdeathsig TERM)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run dev test test-slow lint lock dashboards dashboard-pictures bench-tasks bench-imaging drills
+.PHONY: run dev test test-slow test-browser lint lock dashboards dashboard-pictures bench-tasks bench-imaging drills
 .DEFAULT_GOAL := run
 
 run: .venv/.local
@@ -28,10 +29,13 @@ dev: .venv/.dev
 	@exec $(TIED) $(BIN)/python local.py --reload
 
 test: .venv/.dev
-	$(BIN)/python -m pytest -m "not slow" -n auto --cov --cov-branch --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
+	$(BIN)/python -m pytest -m "not slow and not browser" -n auto --cov --cov-branch --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
 
 test-slow: .venv/.dev
 	$(BIN)/python -m pytest -m slow $(ARGS)
+
+test-browser: .venv/.dev
+	$(BIN)/python -m pytest -m browser $(ARGS)
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
