@@ -105,7 +105,7 @@ class RequeueArguments(BulkArguments):
     )
 
 
-class BatchSchema(ma.Schema):
+class RequeuedSchema(ma.Schema):
     """How many tasks of a batch are in which state."""
 
     states = fields.Dict(
@@ -124,6 +124,12 @@ class BulkSchema(ma.Schema):
     """What became of many tasks."""
 
     dry_run = fields.Boolean(required=True)
+    as_of = fields.DateTime(
+        required=True,
+        metadata={
+            "description": "of a dry run: as `failed_before` it keeps out what fails, or fails again, later"
+        },
+    )
     outcomes = fields.Dict(
         keys=fields.String(validate=validate.OneOf(["requeued", "joined", "discarded", "unchanged"])),
         values=fields.Integer(),

@@ -16,13 +16,13 @@ from api.errors import PROBLEM, Problem
 from api.paging import NEXT, cursor_of, position_of
 from api.rooms import rooms
 from api.task_schemas import (
-    BatchSchema,
     BulkArguments,
     BulkSchema,
     DeadLettersSchema,
     GroupArguments,
     PhotosTaskSchema,
     RequeueArguments,
+    RequeuedSchema,
     TaskArguments,
     TasksSchema,
     WholeTaskSchema,
@@ -154,7 +154,7 @@ class Batch(MethodView):
     """Tasks that were requeued together."""
 
     @requires("admin")
-    @blueprint.response(200, BatchSchema)
+    @blueprint.response(200, RequeuedSchema)
     def get(self, batch_id: UUID) -> dict[str, Any]:
         """What has become of the tasks that were requeued with this `batch_id`, and not again since."""
         return {"states": rooms().dead_letters.batch(batch_id)}
@@ -180,6 +180,6 @@ def _bulk(arguments: dict[str, Any], change: Callable[[Filter], Done]) -> dict[s
     given = {name: value for name, value in arguments.items() if name not in ("all", "dry_run")}
     if "ids" in given:
         given["ids"] = tuple(given["ids"])
-    which = Filter(**given)
+    as_of, which = rooms().overview.now(), Filter(**given)
     done = Done(remaining=rooms().dead_letters.count(which)) if dry_run else change(which)
-    return {"dry_run": dry_run, "outcomes": done.outcomes, "remaining": done.remaining}
+    return {"dry_run": dry_run, "as_of": as_of, "outcomes": done.outcomes, "remaining": done.remaining}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import ANY
 from uuid import uuid4
 
 import pytest
@@ -225,9 +226,9 @@ def test_dead_letters_are_grouped_whatever_their_numbers(
 def test_a_group_is_requeued_by_its_message(client: Client, admin: dict[str, str], dead: list[str]) -> None:
     meant = {"message": "cut at byte #", "kind": "exif"}
     counted = bulk(client, admin, "requeue", **meant, dry_run=True)
-    assert counted == {"dry_run": True, "outcomes": {}, "remaining": 3}
+    assert counted == {"dry_run": True, "as_of": ANY, "outcomes": {}, "remaining": 3}
     told = bulk(client, admin, "requeue", **meant)
-    assert told == {"dry_run": False, "outcomes": {"requeued": 3}, "remaining": 0}
+    assert told == {"dry_run": False, "as_of": ANY, "outcomes": {"requeued": 3}, "remaining": 0}
     assert bulk(client, admin, "requeue", all=True, dry_run=True)["remaining"] == 1
 
 
@@ -273,7 +274,8 @@ def test_a_bulk_change_stops_at_its_time_limit_and_tells_what_remains(
     client: Client, admin: dict[str, str], dead: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.tasks.BULK_S", -1.0)
-    assert bulk(client, admin, "requeue", all=True) == {"dry_run": False, "outcomes": {}, "remaining": 4}
+    told = bulk(client, admin, "requeue", all=True)
+    assert told == {"dry_run": False, "as_of": ANY, "outcomes": {}, "remaining": 4}
 
 
 def test_a_photo_is_made_anew_and_serves_its_old_previews_meanwhile(
