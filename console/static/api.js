@@ -13,7 +13,7 @@ export class Problem extends Error {
 
   /** Whether the same may work later: the service, or what it needs, is away or busy. */
   get passes() {
-    return this.status === 0 || this.status === 429 || this.status >= 500;
+    return [0, 408, 429].includes(this.status) || this.status >= 500;
   }
 }
 

@@ -56,7 +56,7 @@ function groupRow(first, act) {
       "div",
       { class: "words" },
       h("p", { class: "said" }, message ? h("a", { href: place("/dead-letters", { kind, error_type, message }) }, message) : "(without a message)"),
-      h("p", { class: "faint" }, h("span", { class: "badge" }, titleOf(kind)), " ", total, " ", seen, " · ", about),
+      h("p", { class: "faint" }, h("span", { class: "pill" }, titleOf(kind)), " ", total, " ", seen, " · ", about),
     ),
     switches(act, () => ({ kind, error_type, message }), `${titleOf(kind)}: ${message}`),
   );

@@ -40,7 +40,7 @@ export function showTask(root, id, which, { act, signal }) {
     const [level, state] = STATES[task.state];
     return [
       h("p", {}, h("a", { href: place("/dead-letters", which) }, "Back to the dead letters")),
-      h("header", { class: "head" }, h("h1", {}, `${titleOf(task.kind)} task`), h("span", { class: `badge ${level}`, role: "status" }, state), task.state === "failed" && buttons(task)),
+      h("header", { class: "head" }, h("h1", {}, `${titleOf(task.kind)} task`), h("span", { class: `pill ${level}`, role: "status" }, state), task.state === "failed" && buttons(task)),
       task.error && h("section", { class: "card" }, h("h2", {}, task.error.type), h("p", {}, plain(task.error.type)), h("p", { class: "said" }, task.error.detail)),
       facts(task),
       h("section", { class: "card" }, h("h2", {}, "Attempts"), history(task.history)),
@@ -75,7 +75,7 @@ function facts(task) {
     ["Ended", task.finished_at && when(task.finished_at)],
     ["Attempts", `${task.attempts} of ${task.max_attempts}`],
   ];
-  return h("dl", { class: "card facts" }, rows.filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+  return h("dl", { class: "card figures" }, rows.filter(([, value]) => value).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
 
 function history(attempts) {
@@ -89,7 +89,7 @@ function attemptItem(attempt) {
   return h(
     "li",
     {},
-    h("p", {}, h("span", { class: `badge ${level}` }, OUTCOMES[attempt.outcome] ?? "in hand"), ` attempt ${attempt.number}, ${when(attempt.started_at)}${ran === null ? "" : `, ${duration(ran)}`}, by `, h("span", { class: "mono" }, attempt.worker)),
+    h("p", {}, h("span", { class: `pill ${level}` }, OUTCOMES[attempt.outcome] ?? "in hand"), ` attempt ${attempt.number}, ${when(attempt.started_at)}${ran === null ? "" : `, ${duration(ran)}`}, by `, h("span", { class: "mono" }, attempt.worker)),
     attempt.error && h("p", { class: "said" }, h("strong", {}, attempt.error.type), " ", attempt.error.detail),
     attempt.traceback && h("details", {}, h("summary", {}, "Where in the code"), h("pre", { tabindex: 0 }, attempt.traceback)),
   );

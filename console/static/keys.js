@@ -49,7 +49,7 @@ function row(key, mine, changed) {
     h("th", { scope: "row" }, key.owner, mine && h("span", { class: "faint" }, " (you)")),
     h("td", { dataset: { head: "Key" } }, h("span", { class: "mono" }, key.id)),
     h("td", { dataset: { head: "May" } }, key.scopes.join(", ")),
-    h("td", { dataset: { head: "State" } }, h("span", { class: `badge ${STATES[key.state]}` }, key.state), end && h("span", { class: "faint", title: when(key.expires_at) }, ` ${end}`)),
+    h("td", { dataset: { head: "State" } }, h("span", { class: `pill ${STATES[key.state]}` }, key.state), end && h("span", { class: "faint", title: when(key.expires_at) }, ` ${end}`)),
     h("td", { dataset: { head: "Last used" } }, key.last_used_at ? h("span", { title: when(key.last_used_at) }, since(key.last_used_at)) : h("span", { class: "faint" }, "never")),
     h("td", {}, buttons),
   );

@@ -20,7 +20,7 @@ export function titleOf(name) {
 /** A card: `{element, update}`; `changed` is called when a switch was set. */
 export function queueCard(first, changed) {
   const name = first.name;
-  const badges = h("p", { class: "badges" });
+  const badges = h("p", { class: "pills" });
   const depth = Object.fromEntries(Object.keys(STATES).map((state) => [state, h("dd", { class: "figure" })]));
   const [age, speed, p95] = [h("dd", {}), h("dd", {}), h("dd", {})];
   const pause = h("button", { onclick: () => set(name, { paused: !queue.paused }, changed) });
@@ -74,7 +74,7 @@ function showBadges(root, queue) {
     queue.rate !== null && ["", `At most ${queue.rate} a second`],
     queue.away_for > 0 && ["bad", `Breaker open in ${count(queue.away_for)} ${queue.away_for === 1 ? "worker" : "workers"}`],
   ].filter(Boolean);
-  if (root.textContent !== told.map(([, text]) => text).join("")) replace(root, told.map(([level, text]) => h("span", { class: `badge ${level}` }, text)));
+  if (root.textContent !== told.map(([, text]) => text).join("")) replace(root, told.map(([level, text]) => h("span", { class: `pill ${level}` }, text)));
 }
 
 function showHistory({ lately, history }, completed, runs) {

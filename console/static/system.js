@@ -31,7 +31,7 @@ function showNow(root, signal) {
   const page = [
     stale,
     h("section", { class: "card" }, h("header", { class: "head" }, h("h2", {}, "What it stands on"), links), dependencies),
-    h("dl", { class: "card facts" }, fact("Relay", facts.relay), fact("Room in the store", facts.store), fact("This process runs", facts.build)),
+    h("dl", { class: "card figures" }, fact("Relay", facts.relay), fact("Room in the store", facts.store), fact("This process runs", facts.build)),
     h("section", { class: "card scroll" }, h("h2", {}, "Processes"), mixed, processTable(processes)),
   ];
   const setDependencies = keyed(dependencies, (each) => each.name, dependencyItem);
@@ -85,13 +85,13 @@ function fact(name, value) {
 }
 
 function dependencyItem(first) {
-  const state = h("span", { class: "badge" });
+  const state = h("span", { class: "pill" });
   const since_ = h("p", { class: "faint" });
   const error = h("p", { class: "said" });
   return {
     element: h("li", {}, h("p", {}, h("strong", {}, NAMES[first.name] ?? first.name), " ", state), since_, error),
     update({ up, since: instant, version, error: why }) {
-      state.className = `badge ${up ? "good" : "bad"}`;
+      state.className = `pill ${up ? "good" : "bad"}`;
       write(state, up ? "up" : "away");
       write(since_, [version, instant && `${up ? "started" : "away since"} ${since(instant)}`].filter(Boolean).join(", "));
       since_.title = instant ? when(instant) : "";

@@ -7,7 +7,7 @@ import { titleOf } from "./queue_card.js";
 
 /** A list's item: `{element, update}`. */
 export function workerItem(first) {
-  const state = h("span", { class: "badge" });
+  const state = h("span", { class: "pill" });
   const tasks = h("ul", { class: "in-hand" });
   const idle = h("p", { class: "faint" }, "Idle");
   const setTasks = keyed(tasks, (task) => task.id, taskItem);
@@ -15,7 +15,7 @@ export function workerItem(first) {
     element: h("li", {}, h("p", {}, h("span", { class: "mono" }, first.name), state), tasks, idle),
     update(worker) {
       const [level, text] = inWords(worker);
-      state.className = `badge ${level}`;
+      state.className = `pill ${level}`;
       write(state, text);
       setTasks(worker.tasks);
       idle.hidden = worker.tasks.length > 0;
