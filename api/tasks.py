@@ -30,6 +30,7 @@ from api.task_schemas import (
     group_json,
 )
 from photos.tasks import Which
+from photos.views import Filters
 from tasks.dead_letters import Done
 from tasks.filter import Filter
 from tasks.views import TaskView
@@ -170,7 +171,9 @@ class DeadLetters(MethodView):
     def get(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Failed tasks by kind, type of error and message, the largest group first."""
         groups = rooms().dead_letters.groups(**arguments, limit=_GROUPS_MAX)
-        photos = rooms().views.some([group.subject for group in groups], owner=current_key().owner)
+        newest = Filters(ids=[group.subject for group in groups])
+        own = rooms().views.page(owner=current_key().owner, limit=_GROUPS_MAX, filters=newest, brief=True)
+        photos = {photo.id: photo for photo in own.photos}
         return {"groups": [group_json(group, photos.get(group.subject)) for group in groups]}
 
 

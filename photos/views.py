@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -68,16 +68,6 @@ class Views:
         if not found:
             raise PhotoNotFound(f"there is no photo {photo_id}")
         return found[0]
-
-    def some(self, ids: Collection[UUID], *, owner: str) -> dict[UUID, PhotoView]:
-        """Those of the given photos that are the owner's, by id.
-
-        Raises:
-            DatabaseAway
-        """
-        query = select(*COLUMNS).where(photos.c.id.in_(ids), photos.c.owner == owner)
-        with self._database.transaction() as tx:
-            return {photo.id: photo for photo in complete(tx, tx.execute(query).all())}
 
     def is_processing(self, photo_id: UUID) -> bool:
         """Whether the photo is still being processed: the cheap question, for those who wait."""
