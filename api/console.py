@@ -23,11 +23,13 @@ _POLICY = (
 _GUARDS = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "same-origin"}
 _FOREVER_S = 365 * 86_400
 
-blueprint = Blueprint("console", __name__, template_folder=str(_ROOM / "templates"))
+TEMPLATES = str(_ROOM / "templates")
+
+blueprint = Blueprint("console", __name__, template_folder=TEMPLATES)
 
 
 @cache
-def _edition() -> str:
+def edition() -> str:
     """A name for the files as they are: it stands in their URLs, so that they may be cached for ever."""
     digest = hashlib.sha256()
     for path in sorted(_STATIC.rglob("*")):
@@ -42,14 +44,14 @@ def page() -> AnyResponse:
     key = session_key()
     if key is None:
         return redirect(url_for("sign_in.sign_in_page"), 303)
-    text = render_template("console.html", key=key, edition=_edition())
+    text = render_template("console.html", key=key, edition=edition())
     return make_response(text, 200, {**_GUARDS, "Cache-Control": "no-store"})
 
 
-@blueprint.get("/console/<string:edition>/<path:name>")
-def asset(edition: str, name: str) -> Response:
+@blueprint.get("/console/<string:of>/<path:name>")
+def asset(of: str, name: str) -> Response:
     """One of the page's files; of another edition there are none."""
-    if edition != _edition():
+    if of != edition():
         raise NotFound
     response = send_from_directory(_STATIC, name, max_age=_FOREVER_S)
     response.cache_control.immutable = True

@@ -39,7 +39,7 @@ export function takeFiles(take) {
 
 /** A button that lets files be picked; with `folder`, a folder. */
 export function picker(text, take, { folder = false, main = false } = {}) {
-  const input = h("input", { type: "file", multiple: true, webkitdirectory: folder, class: "hidden", tabindex: "-1", "aria-label": text });
+  const input = h("input", { type: "file", multiple: true, webkitdirectory: folder, hidden: true });
   input.onchange = () => {
     take([...input.files].filter((file) => !folder || isMeant(file.name)));
     input.value = "";

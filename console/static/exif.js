@@ -10,7 +10,7 @@ export function described(exif) {
     ["Lens", named(exif.lens_make, exif.lens)],
     ["Exposure", [exposure(exif.exposure_time_s), aperture(exif.f_number), exif.iso && `ISO ${exif.iso}`].filter(Boolean).join(" · ")],
     ["Focal length", focal(exif)],
-    ["Compensation", exif.exposure_bias_ev ? `${exif.exposure_bias_ev > 0 ? "+" : "−"}${short(Math.abs(exif.exposure_bias_ev))} EV` : ""],
+    ["Compensation", exif.exposure_bias_ev ? `${exif.exposure_bias_ev > 0 ? "+" : "−"}${Number(Math.abs(exif.exposure_bias_ev).toFixed(2))} EV` : ""],
     ["Program", exif.exposure_program],
     ["Metering", exif.metering_mode],
     ["White balance", exif.white_balance],

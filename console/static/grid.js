@@ -95,12 +95,14 @@ export class Grid {
     const wanted = new Set();
     for (let at = first; at < end; at++) wanted.add(at);
     if (photos.length) wanted.add(Math.min(this.#current, photos.length - 1)); // what has the focus stays
-    const kept = new Set();
-    for (const at of [...wanted].sort((a, b) => a - b)) kept.add(this.#show(photos[at], at, photos.length));
-    for (const [id, tile] of this.#tiles) {
-      if (kept.has(id)) continue;
-      tile.element.remove();
-      this.#tiles.delete(id);
+    const order = [...wanted].sort((a, b) => a - b);
+    this.#drop(new Set(order.map((at) => photos[at].id)));
+    // In the page in their order as well, for who reads it; those that are there already aren't moved.
+    let next = this.element.firstChild;
+    for (const at of order) {
+      const { element } = this.#show(photos[at], at, photos.length);
+      if (element === next) next = next.nextSibling;
+      else this.element.insertBefore(element, next);
     }
     const ahead = (AHEAD_SCREENS * innerHeight) / this.#rowHeight;
     if (!this.#list.done && end + ahead * this.#columns >= photos.length) this.#near();
@@ -111,7 +113,6 @@ export class Grid {
     if (!tile) {
       tile = new Tile(photo.id, this.#list.filters);
       this.#tiles.set(photo.id, tile);
-      this.element.append(tile.element);
     }
     const [column, row] = [at % this.#columns, Math.floor(at / this.#columns)];
     Object.assign(tile.element.style, {
@@ -121,7 +122,15 @@ export class Grid {
     });
     const selected = this.#selection.has(photo.id);
     tile.show(photo, { selected, current: at === this.#current, at, of, eager: !this.#moving });
-    return photo.id;
+    return tile;
+  }
+
+  #drop(kept) {
+    for (const [id, tile] of this.#tiles) {
+      if (kept.has(id)) continue;
+      tile.element.remove();
+      this.#tiles.delete(id);
+    }
   }
 
   get #rowHeight() {
