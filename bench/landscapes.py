@@ -1,4 +1,4 @@
-"""Photos to show the console with: landscapes, each another one, drawn here so that no file has to be kept."""
+"""Photos to show the console with: landscapes, each another one, drawn here: no file is kept."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import random
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from PIL import Image, ImageDraw, ImageFilter
 
@@ -18,7 +19,7 @@ _EXIF_IFD = 0x8769
 
 @dataclass(frozen=True)
 class Light:
-    """A time of day: the sky's colours from above to the horizon, the nearest hill's, the sun's or moon's."""
+    """A time of day: the sky's colours, from above to the horizon, the nearest hill's, the sun's."""
 
     name: str
     sky: tuple[Colour, Colour]
@@ -76,12 +77,12 @@ def _sky(light: Light, width: int, height: int, dice: random.Random) -> Image.Im
 
 
 def _hill(picture: Image.Image, base: float, rough: float, colour: Colour, dice: random.Random) -> None:
-    """A ridge by midpoint displacement, filled down to the picture's foot; twice as fine, for smooth edges."""
+    """A ridge by midpoint displacement, filled down to the foot; twice as fine, for smooth edges."""
     points = [dice.uniform(-1, 1), dice.uniform(-1, 1)]
     spread = 1.0
     while len(points) < 200:
-        middles = [(a + b) / 2 + dice.uniform(-spread, spread) * 0.55 for a, b in zip(points, points[1:])]
-        points = [value for pair in zip(points, middles) for value in pair] + [points[-1]]
+        middles = [(a + b) / 2 + dice.uniform(-spread, spread) * 0.55 for a, b in pairwise(points)]
+        points = [value for pair in zip(points, middles, strict=False) for value in pair] + [points[-1]]
         spread /= 2
     width, height = picture.size
     line = [
@@ -93,7 +94,7 @@ def _hill(picture: Image.Image, base: float, rough: float, colour: Colour, dice:
 
 
 def _mixed(far: Colour, near: Colour, share: float) -> Colour:
-    red, green, blue = (round(a + (b - a) * share) for a, b in zip(far, near))
+    red, green, blue = (round(a + (b - a) * share) for a, b in zip(far, near, strict=True))
     return red, green, blue
 
 
