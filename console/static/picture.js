@@ -20,11 +20,11 @@ export function picture() {
 }
 
 function image(previews, largest, name) {
-  const portrait = largest.height > largest.width;
+  const high = `${Math.round((80 * largest.width) / largest.height)}vh`;
   const made = h("img", {
     alt: name,
-    // How wide it is drawn: as high as the screen leaves, or as wide as its column.
-    sizes: portrait ? `min(100vw, ${Math.round((80 * largest.width) / largest.height)}vh)` : "(min-width: 1000px) calc(100vw - 26rem), 100vw",
+    // How wide it is drawn: as wide as its column, or as 80 % of the screen are high (photos.css).
+    sizes: `(min-width: 1000px) min(100vw - 26rem, 1174px, ${high}), min(100vw, ${high})`,
     srcset: previews.map((preview) => `${preview.url} ${preview.width}w`).join(", "),
     src: largest.url,
   });

@@ -1,4 +1,4 @@
-"""The console in Debian's Chromium, over the whole service; whatever the browser complains of fails the test."""
+"""The console in Debian's Chromium, over the whole service; what the browser complains of fails the test."""
 
 from __future__ import annotations
 
@@ -68,12 +68,14 @@ def open_console(browser: Browser, stack: Stack, expected: list[str]) -> Iterato
         *scopes: str,
         width: int = 1280,
         height: int = 800,
+        scale: float = 1,
         dark: bool = False,
         of: Stack = stack,
     ) -> Page:
         context = browser.new_context(
             base_url=f"http://127.0.0.1:{of.settings.port}",
             viewport={"width": width, "height": height},
+            device_scale_factor=scale,
             color_scheme="dark" if dark else "light",
             accept_downloads=True,
         )
