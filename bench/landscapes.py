@@ -39,7 +39,7 @@ LIGHTS = (
 
 
 def landscape(seed: int) -> tuple[str, bytes]:
-    """One photo, always the same of a seed: its file's name and a JPEG with metadata as a camera writes them."""
+    """One photo, always the same of a seed: its file's name, and a JPEG with a camera's metadata."""
     dice = random.Random(seed)
     light = LIGHTS[seed % len(LIGHTS)]
     width, height = dice.choice(_SIZES)
