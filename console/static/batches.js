@@ -79,6 +79,8 @@ function jobPanel(job, closed) {
   const close = h("button", { class: "quiet", onclick: () => (element.remove(), closed()) }, "Close");
   const element = h("section", { class: "card batch", "aria-label": job.action === "requeue" ? "Requeued tasks" : "Discarded tasks" }, h("header", { class: "head" }, words, h("p", { class: "switches" }, stop, close)), bar, share, fate);
 
+  let settled = false;
+
   function update() {
     const running = job.state === "running";
     write(words, inWords(job));
@@ -89,10 +91,11 @@ function jobPanel(job, closed) {
   }
 
   async function refresh(signal) {
-    if (job.action !== "requeue" || !job.requeued) return;
+    if (job.action !== "requeue" || !job.requeued || settled) return;
     try {
       const { states } = await get(`/v1/tasks/batches/${job.batchId}`, { signal });
       showFate(states);
+      settled = job.state !== "running" && !["pending", "queued", "processing"].some((state) => states[state]);
     } catch {
       // the next look will tell
     }

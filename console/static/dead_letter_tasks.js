@@ -14,7 +14,7 @@ export async function showTasks(root, which, { act, signal }) {
   const rows = h("tbody");
   const more = h("p", { class: "buttons" });
   const dealt = async (...given) => {
-    if (await act(...given)) location.assign(place("/dead-letters"));
+    if ((await act(...given)) && !signal.aborted) location.assign(place("/dead-letters"));
   };
   const heads = ["Photo", "Failed", "Attempts", "Last said"].map((text) => h("th", { scope: "col" }, text));
   replace(

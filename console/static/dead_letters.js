@@ -18,11 +18,16 @@ import { place } from "./router.js";
 
 const EVERY_MS = 5000;
 
+// From one of these views to the next the router leaves the focus alone.
+let visited = false;
+
 export function show(root, { query, signal }) {
   const which = Object.fromEntries(["kind", "error_type", "message"].filter((name) => query.get(name)).map((name) => [name, query.get(name)]));
   const batches = h("div", { class: "batches" });
   const body = h("div", { class: "stack" });
   replace(root, h("div", { class: "stack" }, batches, body));
+  if (visited) root.focus({ preventScroll: true });
+  visited = true;
   const { started } = showBatches(batches, signal);
   const act = (action, meant, words) => deal(action, meant, { words, started });
   if (query.get("task")) showTask(body, query.get("task"), which, { act, signal });

@@ -12,6 +12,7 @@ const OVERLAPS = [["86400", "A day"], ["604800", "A week"], ["3600", "An hour"],
 
 export function showKeys(root, signal) {
   const rows = h("tbody");
+  const failed = h("div");
   const ended = h("input", { type: "checkbox", onchange: () => load() });
   const heads = ["Owner", "Key", "May", "State", "Last used", ""].map((text) => h("th", { scope: "col" }, text || h("span", { class: "hidden" }, "What to do")));
   const create = async () => {
@@ -21,6 +22,7 @@ export function showKeys(root, signal) {
   replace(
     root,
     h("header", { class: "head" }, h("h2", { id: "keys-title" }, "API keys"), h("label", { class: "check" }, ended, " Ended ones too"), h("p", { class: "switches" }, h("button", { class: "main", onclick: create }, "New key"))),
+    failed,
     h("div", { class: "scroll" }, h("table", { class: "stacks keys" }, h("thead", {}, h("tr", {}, heads)), rows)),
   );
   load();
@@ -29,9 +31,10 @@ export function showKeys(root, signal) {
     try {
       const [{ keys }, me] = await Promise.all([get("/v1/keys", { signal }), get("/v1/me", { signal })]);
       const shown = keys.filter((key) => ended.checked || key.state === "live").reverse();
+      replace(failed);
       replace(rows, shown.map((key) => row(key, key.id === me.key_id, load)));
     } catch (error) {
-      showFailure(rows, error, load);
+      showFailure(failed, error, load);
     }
   }
 }

@@ -1,7 +1,8 @@
 // What is looked at again and again, while someone can see it.
 
 /**
- * Call `action` now and `everyMs` after each call's end, as long as the page can be seen; back in sight, at once.
+ * Call `action` now and `everyMs` after each call's end (later, where it takes long: who looks shall be no load), as
+ * long as the page can be seen; back in sight, at once.
  * It ends with `signal`. `action` deals with its own failures. Returns a function that calls it at once.
  */
 export function live(action, { everyMs, signal }) {
@@ -17,13 +18,14 @@ export function live(action, { everyMs, signal }) {
       return;
     }
     busy = true;
+    const begun = performance.now();
     try {
       await action();
     } finally {
       busy = false;
     }
     if (signal.aborted || document.hidden) return;
-    timer = setTimeout(run, again ? 0 : everyMs);
+    timer = setTimeout(run, again ? 0 : Math.max(everyMs, 10 * (performance.now() - begun)));
     again = false;
   }
 
