@@ -18,7 +18,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench.dashboards import PICTURES as DASHBOARDS
-from bench.landscapes import landscape
+from bench.landscapes import LIGHTS, landscape
 from bench.task_stack import Servers
 from config import Settings
 from embedded.ports import any_free_port
@@ -30,7 +30,8 @@ PICTURES = DASHBOARDS.parent / "console"
 _LARGEST_BYTES = 80 * 1024
 _SIZE = {"width": 1280, "height": 800}
 _PHOTOS, _CUT, _LOST = 36, 5, 4
-_PER_S = 2.0
+_PER_S = 4.0
+_SECOND = ("dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", "2")
 # Each view's place, and what is there once it can be seen.
 _VIEWS = {
     "photos": ("/photos", "main img"),
@@ -52,6 +53,7 @@ def main() -> None:
         folder = Path(name)
         with Servers(folder) as servers, Stack(_settings(servers, folder), folder) as stack:
             stack.expected.append("object-missing")
+            stack.start("second", *_SECOND)
             key = stack.key("anna", "admin")
             places = fill(stack, key)
             with at_work(stack, stack.key("robot"), arguments.minutes * 60), _browser() as browser:
@@ -61,6 +63,9 @@ def main() -> None:
 
 def fill(stack: Stack, key: dict[str, str]) -> dict[str, str]:
     """Upload photos, good and cut ones; have some lose their originals. Returns a photo's and a task's id."""
+    for seed in range(_CUT):
+        name, data = landscape(100 + seed)
+        upload(stack, key, name, data[: 700 + seed])
     ids = [upload(stack, key, *landscape(seed)) for seed in range(_PHOTOS)]
     for photo_id in ids:
         stack.wait_ready({"id": photo_id}, key)
@@ -70,9 +75,6 @@ def fill(stack: Stack, key: dict[str, str]) -> dict[str, str]:
         (Path(urlsplit(stack.settings.storage_url).path) / name).unlink()
         stack.ask("POST", f"/v1/photos/{photo_id}/reprocess", headers=key)
         lost = stack.wait_done({"id": photo_id}, key)
-    for seed in range(_CUT):
-        name, data = landscape(100 + seed)
-        upload(stack, key, name, data[: 700 + seed])
     return {"photo": ids[-4], "task": lost["tasks"][0]["id"]}
 
 
@@ -88,13 +90,15 @@ def upload(stack: Stack, key: dict[str, str], name: str, data: bytes) -> str:
 def at_work(stack: Stack, key: dict[str, str], warm_s: float) -> Iterator[None]:
     """Someone uploads meanwhile, and has done so for a while before."""
     over = threading.Event()
+    drawn = [landscape(1_000 + seed) for seed in range(len(LIGHTS))]
 
     def work() -> None:
-        number = 1_000
+        number = 0
         while not over.is_set():
-            upload(stack, key, *landscape(number))
+            name, data = drawn[number % len(drawn)]
+            upload(stack, key, name, data + number.to_bytes(4, "big"))  # other bytes: another photo
             number += 1
-            over.wait(1 / _PER_S * (0.4 + number % 9 / 6))
+            over.wait(1 / _PER_S * (0.4 + number // 40 % 3))
 
     someone = threading.Thread(target=work)
     someone.start()
