@@ -47,7 +47,11 @@ def mixed_files(folder: Path) -> list[Dropped]:
         **{f"drawing-{n}.png": png(seed=640 + n) for n in range(2)},
     }
     failing = {"cut.jpg": jpeg(2000, 1500, seed=650)[:600], "bomb.png": huge_png()}
-    refused = {"notes.txt": b"Dear diary,\n" * 99, "page.html": b"<!doctype html><p>", "zeros.jpg": bytes(4000)}
+    refused = {
+        "notes.txt": b"Dear diary,\n" * 99,
+        "page.html": b"<!doctype html><p>",
+        "zeros.jpg": bytes(4000),
+    }
     made = [
         *((name, data, "ready") for name, data in good.items()),
         *((name, data, "failed") for name, data in failing.items()),

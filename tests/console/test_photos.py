@@ -96,9 +96,7 @@ def test_two_owners_do_not_see_each_other(open_console: OpenConsole, stack: Stac
     expect(bert.locator(".tile .name")).to_have_text(["berts.jpg"])
 
 
-def test_another_owners_photo_is_not_there(
-    page: Page, stack: Stack, owner: str, expected: list[str]
-) -> None:
+def test_another_owners_photo_is_not_there(page: Page, stack: Stack, owner: str, expected: list[str]) -> None:
     photo = upload(stack, stack.key(f"{owner}-other"), 732, "theirs.jpg")
     expected.append("status of 404 .*/v1/photos/")
     page.goto(f"/#/photos/{photo['id']}")
