@@ -9,10 +9,12 @@ from playwright.sync_api import CDPSession, Page, Response, expect
 
 from db.session import Database
 from tests.console.conftest import OpenConsole
+from tests.pictures import jpeg
 from tests.stack import Stack
 from tests.waiting import until
 
 COUNT = 10_000
+FIRST_PAGE = 60
 _PHOTOS = """
 INSERT INTO photos (id, owner, state, filename, media_type, size_bytes, sha256, original_key,
                     width, height, placeholder, exif, received_at, created_at, ready_at)
@@ -74,8 +76,13 @@ def test_the_first_view_comes_within_a_second(page: Page) -> None:
     assert times_s[len(times_s) // 2] < FIRST_VIEW_S * MARGIN
 
 
-@pytest.mark.usefixtures("many")
-def test_the_page_weighs_little(open_console: OpenConsole, owner: str) -> None:
+def test_the_page_weighs_little(open_console: OpenConsole, stack: Stack, owner: str) -> None:
+    key = stack.key(owner)
+    for number in range(FIRST_PAGE):
+        name = {"Content-Disposition": f'attachment; filename="IMG_{number:05}.jpg"'}
+        last = stack.upload(jpeg(64, 48, seed=5_000 + number), {**key, **name})
+    until(lambda: not stack.get("/v1/photos?state=processing&brief=true", key).json["photos"], timeout_s=60)
+    stack.wait_ready(last, key)
     page = open_console(owner)
     expect(page.locator(".tile").first).to_be_visible()
     answers: list[Response] = []
