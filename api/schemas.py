@@ -213,9 +213,7 @@ class ListArguments(ma.Schema):
     )
     brief = fields.Boolean(
         load_default=False,
-        metadata={
-            "description": "without metadata, tasks and analyses, and with the smallest previews alone"
-        },
+        metadata={"description": "without metadata, tasks, analyses; the smallest previews alone"},
     )
     limit = fields.Integer(load_default=50, validate=validate.Range(1, 200))
     cursor = fields.String(load_default=None)

@@ -115,13 +115,13 @@ export class Grid {
       this.#tiles.set(photo.id, tile);
     }
     const [column, row] = [at % this.#columns, Math.floor(at / this.#columns)];
-    Object.assign(tile.element.style, {
+    const style = {
       width: `${this.#tileWidth}px`,
       height: `${this.#rowHeight - GAP_PX}px`,
       transform: `translate(${column * (this.#tileWidth + GAP_PX)}px, ${row * this.#rowHeight}px)`,
-    });
+    };
     const selected = this.#selection.has(photo.id);
-    tile.show(photo, { selected, current: at === this.#current, at, of, eager: !this.#moving });
+    tile.show(photo, style, { selected, current: at === this.#current, at, of, eager: !this.#moving });
     return tile;
   }
 

@@ -15,6 +15,7 @@ export function stateBadge(state) {
 export class Tile {
   #photo = null;
   #shown = "";
+  #key = "";
   #picture = h("span", { class: "picture" });
   #name = h("span", { class: "name" });
   #state = h("span", { class: "state" });
@@ -28,14 +29,22 @@ export class Tile {
     this.#link.href = place(`/photos/${id}`, filters);
   }
 
-  /** Show the photo as it is now. `eager`: load its preview at once; else `load` does later. */
-  show(photo, { selected, current, at, of, eager }) {
+  /**
+   * Show the photo as it is now, where it is: `style`. Asked for every tile in each frame of a scroll, so what
+   * hasn't changed isn't touched. `eager`: load its preview at once.
+   */
+  show(photo, style, { selected, current, at, of, eager }) {
     if (photo !== this.#photo) this.#draw(photo);
-    this.#box.checked = selected;
-    this.element.classList.toggle("selected", selected);
-    this.#link.tabIndex = current ? 0 : -1;
-    this.element.setAttribute("aria-posinset", at + 1);
-    this.element.setAttribute("aria-setsize", of);
+    const key = `${style.transform} ${style.width} ${selected} ${current} ${at} ${of}`;
+    if (key !== this.#key) {
+      this.#key = key;
+      Object.assign(this.element.style, style);
+      this.#box.checked = selected;
+      this.element.classList.toggle("selected", selected);
+      this.#link.tabIndex = current ? 0 : -1;
+      this.element.setAttribute("aria-posinset", at + 1);
+      this.element.setAttribute("aria-setsize", of);
+    }
     if (eager) this.load();
   }
 

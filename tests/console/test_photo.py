@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.console.conftest import OpenConsole
 from tests.imaging.pictures import ASCII, RATIONAL, SHORT, exif, jpeg_with, noise
@@ -68,13 +68,12 @@ def test_the_map_is_asked_only_when_it_is_wanted(page: Page, stack: Stack, key: 
     photo = uploaded(stack, key, TAKEN, "taken.jpg")
     outside: list[tuple[str, str | None]] = []
     ours = f"http://127.0.0.1:{stack.settings.port}/"
-    page.context.route(
-        lambda url: not url.startswith(ours),
-        lambda route: (
-            outside.append((route.request.url, route.request.headers.get("referer"))),
-            route.fulfill(body="a map"),
-        ),
-    )
+
+    def answer(route: Route) -> None:
+        outside.append((route.request.url, route.request.headers.get("referer")))
+        route.fulfill(body="a map")
+
+    page.context.route(lambda url: not url.startswith(ours), answer)
     page.goto(f"/#/photos/{photo['id']}")
     button = page.get_by_role("button", name="Show on OpenStreetMap")
     expect(button).to_be_visible()

@@ -181,8 +181,8 @@ def test_originals_are_downloaded_as_they_came(page: Page, stack: Stack, key: di
     page.keyboard.press("Control+a")
     found: list[Download] = []
     page.on("download", lambda download: found.append(download))
-    page.get_by_role("button", name="Download").click()
-    until(lambda: page.wait_for_timeout(50) is None and len(found) == 2)
+    with page.expect_event("download", lambda download: download.suggested_filename == "original-0.jpg"):
+        page.get_by_role("button", name="Download").click()
     assert [download.suggested_filename for download in found] == ["original-1.jpg", "original-0.jpg"]
     assert Path(found[0].path()).read_bytes() == jpeg(seed=771)
 
