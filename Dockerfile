@@ -16,6 +16,7 @@ COPY app.py config.py gunicorn.conf.py /srv/app/
 COPY actors /srv/app/actors
 COPY api /srv/app/api
 COPY cli /srv/app/cli
+COPY console /srv/app/console
 COPY db /srv/app/db
 COPY imaging /srv/app/imaging
 COPY observability /srv/app/observability

@@ -4,10 +4,12 @@
 #   make dev        the same, reloading on change
 #   make test       the tests, with their coverage   (ARGS="tests/imaging -k exif" for some of them)
 #   make test-slow  those that take minutes
+#   make test-browser  the console in a browser (apt-get install chromium)
 #                   (they need promtool and amtool: apt-get install prometheus prometheus-alertmanager)
 #   make lint       style, types, import directions
 #   make dashboards  write Grafana's dashboards from their Python
 #   make dashboard-pictures  draw them from a live stack under load, for the docs (minutes)
+#   make screenshots  take the console's pictures from a live stack, for the docs (minutes; apt-get install chromium)
 #   make bench-tasks  what the task layer does a second, and how soon it mends (ARGS="--json FILE")
 #   make bench-imaging  how right and how fast previews and metadata are  (ARGS="--json FILE")
 #   make drills     breaks a real service, with a real Prometheus and Alertmanager: does the right alert come?
@@ -18,7 +20,7 @@ BIN := .venv/bin
 TIED := $(if $(shell command -v setpriv),setpriv --pdeathsig TERM)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run dev test test-slow lint lock dashboards dashboard-pictures bench-tasks bench-imaging drills
+.PHONY: run dev test test-slow test-browser lint lock dashboards dashboard-pictures screenshots bench-tasks bench-imaging drills
 .DEFAULT_GOAL := run
 
 run: .venv/.local
@@ -28,10 +30,13 @@ dev: .venv/.dev
 	@exec $(TIED) $(BIN)/python local.py --reload
 
 test: .venv/.dev
-	$(BIN)/python -m pytest -m "not slow" -n auto --cov --cov-branch --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
+	$(BIN)/python -m pytest -m "not slow and not browser" -n auto --cov --cov-branch --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
 
 test-slow: .venv/.dev
 	$(BIN)/python -m pytest -m slow $(ARGS)
+
+test-browser: .venv/.dev
+	$(BIN)/python -m pytest -m browser $(ARGS)
 
 lint: .venv/.dev
 	$(BIN)/ruff check .
@@ -44,6 +49,9 @@ dashboards: .venv/.dev
 
 dashboard-pictures: .venv/.dev
 	$(BIN)/python -m bench.dashboards $(ARGS)
+
+screenshots: .venv/.dev
+	$(BIN)/python -m bench.screenshots $(ARGS)
 
 bench-imaging: .venv/.dev
 	$(BIN)/python -m bench.imaging $(ARGS)

@@ -23,14 +23,16 @@ from api.hub import Hub
 from api.keys import Keys
 from api.limits import Limits
 from api.places import Places
-from api.rooms import Rooms
+from api.rooms import Rooms, System
 from api.sessions import Sessions
 from config import Settings
+from db.about import about_database
 from db.session import Database
 from observability import logs
-from observability.metrics import PhotoMetrics, StoreMetrics, process_registry
+from observability.dependencies import Dependencies
+from observability.metrics import PhotoMetrics, StoreMetrics, StreamMetrics, process_registry
 from observability.pipeline import SCRAPE_LIMIT_S, PipelineCollector
-from observability.presence import Presence, processes, targets
+from observability.presence import Build, Presence, processes, targets
 from photos.analysis import Analyses
 from photos.backup import Backup
 from photos.deletion import Deletion
@@ -46,9 +48,10 @@ from photos.upkeep import Upkeep
 from photos.views import Views
 from storage.store import OPERATIONS, Store
 from tasks.backlog import Backlog
-from tasks.courier import Courier, connect, make_broker
+from tasks.courier import Courier, about_redis, connect, make_broker
 from tasks.dead_letters import DeadLetters
 from tasks.figures import DEPTH_STATES, Figures, figures
+from tasks.history import History
 from tasks.overview import Overview
 from tasks.queues import Queues
 from tasks.submit import Submitter
@@ -81,7 +84,10 @@ def create_app(settings: Settings | None = None) -> Flask:
         intake,
         Views(database, store),
         Deletion(database, store),
-        _checks(database, client, store),
+        Dependencies(
+            _checks(database, client, store),
+            {"postgres": lambda: about_database(database), "redis": lambda: about_redis(client)},
+        ),
         Backlog(database, [kind.name for kind in REQUIRED], limit=settings.backlog_limit),
         settings.max_upload_bytes,
         settings.max_batch_bytes,
@@ -92,8 +98,23 @@ def create_app(settings: Settings | None = None) -> Flask:
         dead_letters=dead_letters,
         queues=queues,
         overview=Overview(database, client, KINDS),
+        history=History(database, KINDS),
+        system=System(
+            settings.version,
+            settings.revision,
+            store.free_bytes,
+            settings.grafana_url,
+            settings.prometheus_url,
+        ),
         feed=(feed := Feed(database)),
-        hub=(hub := Hub(feed, Wire(client), lambda names: keys.live(names) | sessions.live(names))),
+        hub=(
+            hub := Hub(
+                feed,
+                Wire(client),
+                lambda names: keys.live(names) | sessions.live(names),
+                StreamMetrics(registry).open,
+            )
+        ),
         places=Places(settings.api_waiting),
         retention_s=settings.retention_s,
     )
@@ -106,7 +127,12 @@ def create_app(settings: Settings | None = None) -> Flask:
         app.wsgi_app, monitoring.wsgi_app, settings.monitoring_port
     )
     app.extensions["safelight.presence"] = Presence(
-        client, registry, role="api", host=settings.monitoring_host, interval_s=settings.heartbeat_s
+        client,
+        registry,
+        role="api",
+        host=settings.monitoring_host,
+        interval_s=settings.heartbeat_s,
+        build=Build(settings.version, settings.revision),
     )
     app.extensions["safelight.hub"] = hub
     upkeep = Upkeep(database, store, submitter, photo_states)

@@ -59,6 +59,8 @@ class Settings:
     analysis_deadline_s: float = 3_600.0
     analysis_timeout_s: float = 10.0
     analysis_breaker_s: float = 30.0
+    grafana_url: str = ""
+    prometheus_url: str = ""
     log_format: str = "json"
     version: str = "0.2.0"
     revision: str = "unknown"
@@ -128,6 +130,8 @@ _SCHEMES = {
     "storage_url": ("file:///", "s3://"),
     "analysis_url": ("https://", "http://"),
     "public_url": ("https://", "http://"),
+    "grafana_url": ("https://", "http://"),
+    "prometheus_url": ("https://", "http://"),
 }
 _RATE = re.compile(r"[1-9]\d*/(second|minute|hour|day)|off")
 _HOST = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*\]?")

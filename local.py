@@ -225,8 +225,13 @@ def plan_prometheus(home: Path, environment: dict[str, str], settings: Settings)
         say(f"Prometheus isn't started: {error}")
         return None
     environment[SETTING] = str(port)
+    environment.setdefault("SAFELIGHT_PROMETHEUS_URL", f"http://127.0.0.1:{port}")
     host = "127.0.0.1" if settings.monitoring_host == "0.0.0.0" else settings.monitoring_host  # noqa: S104
-    links = {"grafana": _GRAFANA, "runbooks": (PROJECT / "docs" / "runbooks").as_uri()}
+    links = {
+        "grafana": settings.grafana_url or _GRAFANA,
+        "console": f"http://{'localhost' if settings.host == '0.0.0.0' else settings.host}:{settings.port}",  # noqa: S104
+        "runbooks": (PROJECT / "docs" / "runbooks").as_uri(),
+    }
     rules = PROJECT / "observability" / "prometheus" / "rules"
     monitoring = f"{host}:{settings.monitoring_port}"
     return Prometheus(home / "prometheus", program, port, monitoring, rules, links)

@@ -14,7 +14,7 @@ from db.session import Database
 from imaging.sandbox import Sandbox
 from observability.children import ChildrenCollector
 from observability.metrics import PhotoMetrics, RemoteMetrics, StoreMetrics, TaskMetrics, process_registry
-from observability.presence import Presence, process_name
+from observability.presence import Build, Presence, process_name
 from photos.analysis import Analyses
 from photos.asking import Asking
 from photos.kinds import ANALYSIS, ERROR_TYPES, KINDS
@@ -88,6 +88,8 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
         slots=settings.worker_slots,
         host=settings.monitoring_host,
         interval_s=settings.heartbeat_s,
+        build=Build(settings.version, settings.revision),
+        led_at=lambda: relay.led_at,
         away=lambda: (ANALYSIS.name,) if breaker.is_open else (),
     )
     broker.add_middleware(RetryTasks(work))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import logging
-
 from flask import Blueprint, Response, jsonify
 
 from api.rooms import rooms
 
-logger = logging.getLogger(__name__)
 blueprint = Blueprint("health", __name__)
 
 # Without Redis uploads are still taken: the relay sends their messages later.
@@ -24,15 +21,6 @@ def livez() -> Response:
 @blueprint.get("/readyz")
 def readyz() -> tuple[Response, int]:
     """200 if uploads can be taken, else 503; says of each dependency whether it is up."""
-    up = {name: _is_up(name) for name in rooms().checks}
+    up = rooms().dependencies.up()
     ready = all(up[name] for name in _NEEDED)
     return jsonify(status="ready" if ready else "not ready", dependencies=up), 200 if ready else 503
-
-
-def _is_up(name: str) -> bool:
-    try:
-        rooms().checks[name]()
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is away
-        logger.warning("%s is away: %s", name, error)
-        return False
-    return True

@@ -29,6 +29,7 @@ class Hub:
 
     Args:
         live_keys: which of the given keys may still be used.
+        told: is called with how many streams there are, whenever that changes.
     """
 
     def __init__(
@@ -36,10 +37,12 @@ class Hub:
         feed: Feed,
         wire: Wire,
         live_keys: Callable[[Collection[str]], set[str]],
+        told: Callable[[int], None] = lambda count: None,
     ) -> None:
         self._feed = feed
         self._wire = wire
         self._live_keys = live_keys
+        self._told = told
         self._alive: Callable[[], bool] = lambda: True
         self._streams: set[Stream] = set()
         self._mark: Mark | None = None
@@ -68,6 +71,7 @@ class Hub:
                 self._mark = self._feed.horizon().mark
             begun = self._mark
             self._streams.add(stream)
+            self._told(len(self._streams))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="events", daemon=True)
                 self._thread.start()
@@ -78,6 +82,7 @@ class Hub:
         """Hand it nothing any more."""
         with self._lock:
             self._streams.discard(stream)
+            self._told(len(self._streams))
             if not self._streams:
                 self._wanted.clear()
 

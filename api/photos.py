@@ -126,8 +126,10 @@ class Photos(MethodView):
                 sha256=bytes.fromhex(arguments["sha256"] or "") or None,
                 taken_after=arguments["taken_after"],
                 taken_before=arguments["taken_before"],
+                ids=arguments["ids"],
             ),
             after=position_of(arguments["cursor"]),
+            brief=arguments["brief"],
         )
         cursor = cursor_of(page.last)
         headers = {}
@@ -136,7 +138,7 @@ class Photos(MethodView):
             given = {name: text for name, text in texts.items() if text is not None}
             link = url_for("photos.Photos", **{**given, "cursor": cursor})
             headers["Link"] = f'<{link}>; rel="next"'
-        return {"photos": page.photos, "next_cursor": cursor}, 200, headers
+        return {"photos": page.photos, "next_cursor": cursor, "brief": arguments["brief"]}, 200, headers
 
 
 @blueprint.route("/batch")

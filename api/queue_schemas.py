@@ -50,6 +50,7 @@ class InHandSchema(ma.Schema):
     kind = fields.String(required=True)
     photo_id = fields.UUID(required=True, attribute="subject")
     started_at = fields.DateTime(required=True)
+    running_s = fields.Float(required=True)
 
 
 class WorkerSchema(ma.Schema):
@@ -66,6 +67,29 @@ class QueuesSchema(ma.Schema):
 
     queues = fields.List(fields.Nested(QueueSchema), required=True)
     workers = fields.List(fields.Nested(WorkerSchema), required=True)
+
+
+class LatelySchema(ma.Schema):
+    """One queue's last quarter of an hour: a value for each step, the oldest first."""
+
+    name = fields.String(required=True)
+    completed = fields.List(fields.Integer(), required=True)
+    failed = fields.List(
+        fields.Integer(), required=True, metadata={"description": "for good, and not dealt with since"}
+    )
+    run_p95_s = fields.List(
+        fields.Float(allow_none=True),
+        required=True,
+        metadata={"description": "of the completed; null where there is none"},
+    )
+
+
+class HistorySchema(ma.Schema):
+    """What all queues have finished lately. The step that goes on now isn't in it."""
+
+    begun_at = fields.DateTime(required=True, metadata={"description": "of the first step"})
+    step_s = fields.Integer(required=True)
+    queues = fields.List(fields.Nested(LatelySchema), required=True)
 
 
 class QueueArguments(ma.Schema):

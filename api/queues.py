@@ -9,8 +9,9 @@ from flask_smorest import Blueprint
 
 from api.auth import requires
 from api.errors import PROBLEM
-from api.queue_schemas import QueueArguments, QueueSchema, QueuesSchema
+from api.queue_schemas import HistorySchema, QueueArguments, QueueSchema, QueuesSchema
 from api.rooms import rooms
+from tasks.history import HistoryView
 from tasks.overview import QueueView
 
 blueprint = Blueprint("queues", __name__, url_prefix="/v1/queues", description="Queues and workers")
@@ -26,6 +27,17 @@ class Queues(MethodView):
         """How much waits and for how long, how fast it is worked off, and by whom."""
         overview = rooms().overview
         return {"queues": overview.queues(), "workers": overview.workers()}
+
+
+@blueprint.route("/history")
+class QueuesHistory(MethodView):
+    """What the queues did lately."""
+
+    @requires("admin")
+    @blueprint.response(200, HistorySchema)
+    def get(self) -> HistoryView:
+        """How much was completed and failed, and how fast, in each 15 s of the last 15 min."""
+        return rooms().history.lately()
 
 
 @blueprint.route("/<string:name>")

@@ -13,6 +13,7 @@ from api.keys import Keys
 from api.limits import Limits
 from api.places import Places
 from api.sessions import Sessions
+from observability.dependencies import Dependencies
 from photos.analysis import Analyses
 from photos.deletion import Deletion
 from photos.feed import Feed
@@ -23,8 +24,24 @@ from photos.tasks import PhotoTasks
 from photos.views import Views
 from tasks.backlog import Backlog
 from tasks.dead_letters import DeadLetters
+from tasks.history import History
 from tasks.overview import Overview
 from tasks.queues import Queues
+
+
+@dataclass(frozen=True)
+class System:
+    """What an operator is told of this process and of where else to look; an empty URL is none.
+
+    Attributes:
+        free_bytes: room left in the store, None if it has no bound.
+    """
+
+    version: str
+    revision: str
+    free_bytes: Callable[[], int | None]
+    grafana_url: str
+    prometheus_url: str
 
 
 @dataclass(frozen=True)
@@ -32,7 +49,6 @@ class Rooms:
     """The rooms behind the routes.
 
     Attributes:
-        checks: by name of a dependency, a function that raises if it is away.
         backlog: whether more photos may come in.
         max_upload_bytes: the largest file that is taken.
         max_batch_bytes: the largest form of several files.
@@ -46,7 +62,7 @@ class Rooms:
     intake: Intake
     views: Views
     deletion: Deletion
-    checks: dict[str, Callable[[], None]]
+    dependencies: Dependencies
     backlog: Backlog
     max_upload_bytes: int
     max_batch_bytes: int
@@ -57,6 +73,8 @@ class Rooms:
     dead_letters: DeadLetters
     queues: Queues
     overview: Overview
+    history: History
+    system: System
     feed: Feed
     hub: Hub
     places: Places

@@ -115,15 +115,37 @@ class PhotoSchema(ma.Schema):
             **vars(photo),
             "taken_at": (photo.exif or {}).get("taken_at"),
             "placeholder": base64.b64encode(photo.placeholder).decode() if photo.placeholder else None,
-            "previews": [{**vars(preview), "url": _url(photo, preview)} for preview in photo.previews],
+            "previews": [{**vars(preview), "url": preview_url(photo, preview)} for preview in photo.previews],
         }
+
+
+_NOT_BRIEF = ("size_bytes", "sha256", "ready_at", "warnings", "exif", "analysis", "tasks")
+
+
+class ListedPhotoSchema(PhotoSchema):
+    """One photo of a list; a brief one lacks what isn't required here, and all previews but the smallest."""
+
+    size_bytes = fields.Integer()
+    sha256 = fields.String()
+    warnings = fields.List(fields.String())
+    tasks = fields.List(fields.Nested(TaskSchema))
 
 
 class PhotosSchema(ma.Schema):
     """A page of photos."""
 
-    photos = fields.List(fields.Nested(PhotoSchema), required=True)
+    photos = fields.List(fields.Nested(ListedPhotoSchema), required=True)
     next_cursor = fields.String(allow_none=True)
+
+    @ma.post_dump(pass_original=True)
+    def _shorten(self, page: dict[str, Any], original: dict[str, Any], **_: Any) -> dict[str, Any]:
+        if original["brief"]:
+            page["photos"] = [_brief(photo) for photo in page["photos"]]
+        return page
+
+
+def _brief(photo: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in photo.items() if name not in _NOT_BRIEF}
 
 
 class ExifSchema(ma.Schema):
@@ -164,6 +186,10 @@ class LocalTime(fields.NaiveDateTime):
         return found
 
 
+# The server takes a request's first line of 4 KiB at most.
+_IDS_MAX = 50
+
+
 class ListArguments(ma.Schema):
     """The query of a list of photos."""
 
@@ -178,6 +204,17 @@ class ListArguments(ma.Schema):
         load_default=None, validate=validate.Regexp(r"[0-9a-fA-F]{64}\Z", error="64 hexadecimal digits.")
     )
 
+    ids = fields.List(
+        fields.UUID(),
+        load_default=None,
+        data_key="id",
+        validate=validate.Length(max=_IDS_MAX),
+        metadata={"description": "these alone: `id=...&id=...`"},
+    )
+    brief = fields.Boolean(
+        load_default=False,
+        metadata={"description": "without metadata, tasks, analyses; the smallest previews alone"},
+    )
     limit = fields.Integer(load_default=50, validate=validate.Range(1, 200))
     cursor = fields.String(load_default=None)
     state = fields.String(load_default=None, validate=validate.OneOf(PHOTO_STATES))
@@ -188,5 +225,6 @@ def version_of(preview: PreviewView) -> str:
     return preview.sha256[:16]
 
 
-def _url(photo: PhotoView, preview: PreviewView) -> str:
+def preview_url(photo: PhotoView, preview: PreviewView) -> str:
+    """Where a preview is, for as long as its bytes are these."""
     return url_for("photos.Preview", photo_id=photo.id, size=preview.size, v=version_of(preview))

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from api import (
     analysis,
+    console,
     documents,
     errors,
     events,
@@ -25,6 +26,7 @@ from api import (
     queues,
     shared,
     sign_in,
+    system,
     tasks,
     tracing,
 )
@@ -69,9 +71,9 @@ def build(rooms: Rooms, registry: CollectorRegistry, hosts: Hosts) -> Flask:
     api = errors.ProblemApi(app)
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
-    for room in (photos, originals, analysis, shared, events, tasks, queues, key_routes):
+    for room in (photos, originals, analysis, shared, events, tasks, queues, system, key_routes):
         api.register_blueprint(room.blueprint)
-    for page in (health, documents, sign_in):
+    for page in (health, documents, sign_in, console):
         app.register_blueprint(page.blueprint)
     spec = app.extensions["safelight.openapi"] = openapi.complete(api.spec.to_dict())
     for method, route, documented in _operations(app, spec["paths"]):

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from flask import Blueprint, Response, make_response, redirect, render_template, request, send_file, url_for
+from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as AnyResponse
 
 from api.auth import known_key, requires, session_key
+from api.console import TEMPLATES, edition
 from api.errors import Problem
 from api.key import Key
 from api.origin import check_origin
 from api.rooms import rooms
 from api.sessions import LONGEST
 
-blueprint = Blueprint("sign_in", __name__, template_folder="templates")
+blueprint = Blueprint("sign_in", __name__, template_folder=TEMPLATES)
 
-_STYLE = Path(__file__).parent / "static" / "sign_in.css"
 _GUARDS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
     # With `no-referrer` a browser would send `Origin: null` from our own forms.
     "Referrer-Policy": "same-origin",
 }
@@ -65,14 +63,6 @@ def follow_link(link: str) -> AnyResponse:
     return _signed_in(session)
 
 
-@blueprint.get("/sign-in/style.css")
-def style() -> Response:
-    """The page's style."""
-    response = send_file(_STYLE, mimetype="text/css", max_age=3600)
-    response.headers["Referrer-Policy"] = _GUARDS["Referrer-Policy"]
-    return response
-
-
 @blueprint.post("/sign-out")
 @requires()
 def sign_out() -> AnyResponse:
@@ -92,12 +82,12 @@ def _page(
     told: str | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    page = render_template("sign_in.html", key=key, link=link, told=told)
+    page = render_template("sign_in.html", key=key, link=link, told=told, edition=edition())
     return make_response(page, status, {**_GUARDS, **(headers or {})})
 
 
 def _signed_in(session: str) -> AnyResponse:
-    response = redirect(url_for("sign_in.sign_in_page"), 303)
+    response = redirect(url_for("console.page"), 303)
     response.headers["Cache-Control"] = "no-store"
     response.set_cookie(
         rooms().sessions.cookie_name(),

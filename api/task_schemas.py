@@ -8,9 +8,11 @@ from typing import Any
 import marshmallow as ma
 from marshmallow import fields, validate
 
-from api.schemas import ErrorSchema, PlainText, TaskSchema
+from api.schemas import ErrorSchema, PlainText, TaskSchema, preview_url
 from db.tables import TASK_STATES
 from photos.kinds import ERROR_TYPES, KINDS, REQUIRED
+from photos.photo import PhotoView
+from tasks.groups import Group
 from tasks.views import AttemptView
 
 _KIND = validate.OneOf(list(KINDS))
@@ -64,6 +66,15 @@ class TaskArguments(ma.Schema):
     kind = fields.String(load_default=None, validate=_KIND)
     error_type = fields.String(load_default=None, validate=_ERROR_TYPE)
     photo_id = fields.UUID(load_default=None)
+    message = PlainText(
+        load_default=None,
+        metadata={"description": "a group's message, as /v1/dead-letters has it; it needs an `error_type`"},
+    )
+
+    @ma.validates_schema
+    def _is_bounded(self, data: dict[str, Any], **_: Any) -> None:
+        if data["message"] is not None and data["error_type"] is None:
+            raise ma.ValidationError("give the group's `error_type` too", "message")
 
 
 class BulkArguments(ma.Schema):
@@ -79,15 +90,46 @@ class BulkArguments(ma.Schema):
 
     @ma.validates_schema
     def _says_which(self, data: dict[str, Any], **_: Any) -> None:
-        given = data.keys() - {"all", "dry_run"}
+        given = data.keys() - {"all", "dry_run", "batch_id"}
         if bool(given) == data["all"]:
             raise ma.ValidationError('give a filter, or "all": true, and not both')
+
+
+class RequeueArguments(BulkArguments):
+    """The same, to be run again."""
+
+    batch_id = fields.UUID(
+        metadata={
+            "description": "one of your own, by which /v1/tasks/batches/{batch_id} tells how it goes on"
+        }
+    )
+
+
+class RequeuedSchema(ma.Schema):
+    """How many tasks of a batch are in which state."""
+
+    states = fields.Dict(
+        keys=fields.String(validate=validate.OneOf(TASK_STATES)), values=fields.Integer(), required=True
+    )
+
+
+class GroupArguments(ma.Schema):
+    """Which dead letters are meant."""
+
+    kind = fields.String(load_default=None, validate=_KIND)
+    error_type = fields.String(load_default=None, validate=_ERROR_TYPE)
 
 
 class BulkSchema(ma.Schema):
     """What became of many tasks."""
 
     dry_run = fields.Boolean(required=True)
+    as_of = fields.DateTime(
+        required=True,
+        metadata={
+            "description": "of a dry run: as `failed_before` it keeps out what fails, or fails again, later"
+        },
+    )
     outcomes = fields.Dict(
         keys=fields.String(validate=validate.OneOf(["requeued", "joined", "discarded", "unchanged"])),
         values=fields.Integer(),
@@ -109,6 +151,10 @@ class GroupSchema(ma.Schema):
     last_seen_at = fields.DateTime(required=True)
     task_id = fields.UUID(required=True)
     photo_id = fields.UUID(required=True, attribute="subject")
+    filename = fields.String(
+        required=True, allow_none=True, metadata={"description": "of that photo, if it is the asker's own"}
+    )
+    preview_url = fields.String(required=True, allow_none=True, metadata={"description": "the same"})
 
 
 class DeadLettersSchema(ma.Schema):
@@ -134,4 +180,14 @@ def attempt_json(attempt: AttemptView, *, admin: bool) -> dict[str, Any]:
         **vars(attempt),
         "error": error if attempt.error_type else None,
         "traceback": attempt.traceback if admin else None,
+    }
+
+
+def group_json(group: Group, photo: PhotoView | None) -> dict[str, Any]:
+    """A group as `GroupSchema` takes it, with its newest photo if that may be looked at."""
+    preview = photo.previews[0] if photo and photo.previews else None
+    return {
+        **vars(group),
+        "filename": photo and photo.filename,
+        "preview_url": preview_url(photo, preview) if photo and preview else None,
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -17,13 +19,18 @@ from api.task_schemas import (
     BulkArguments,
     BulkSchema,
     DeadLettersSchema,
+    GroupArguments,
     PhotosTaskSchema,
+    RequeueArguments,
+    RequeuedSchema,
     TaskArguments,
     TasksSchema,
     WholeTaskSchema,
     attempt_json,
+    group_json,
 )
 from photos.tasks import Which
+from photos.views import Filters
 from tasks.dead_letters import Done
 from tasks.filter import Filter
 from tasks.views import TaskView
@@ -122,14 +129,13 @@ class RequeueMany(MethodView):
     """Running many failed tasks again."""
 
     @requires("admin")
-    @blueprint.arguments(BulkArguments)
+    @blueprint.arguments(RequeueArguments)
     @blueprint.response(200, BulkSchema)
     def post(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Requeue all failed tasks that are meant, behind what is fresh; ask again while some remain."""
-        which, dry_run = _meant(arguments)
-        if dry_run:
-            return _counted(which)
-        return _told(rooms().dead_letters.requeue_all(which, limit_s=BULK_S))
+        batch_id = arguments.pop("batch_id", None)
+        requeue = partial(rooms().dead_letters.requeue_all, limit_s=BULK_S, batch_id=batch_id)
+        return _bulk(arguments, requeue)
 
 
 @blueprint.route("/tasks/discard")
@@ -141,10 +147,18 @@ class DiscardMany(MethodView):
     @blueprint.response(200, BulkSchema)
     def post(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Discard all failed tasks that are meant; ask again while some remain."""
-        which, dry_run = _meant(arguments)
-        if dry_run:
-            return _counted(which)
-        return _told(rooms().dead_letters.discard_all(which, limit_s=BULK_S))
+        return _bulk(arguments, partial(rooms().dead_letters.discard_all, limit_s=BULK_S))
+
+
+@blueprint.route("/tasks/batches/<uuid:batch_id>")
+class Batch(MethodView):
+    """Tasks that were requeued together."""
+
+    @requires("admin")
+    @blueprint.response(200, RequeuedSchema)
+    def get(self, batch_id: UUID) -> dict[str, Any]:
+        """What has become of the tasks that were requeued with this `batch_id`, and not again since."""
+        return {"states": rooms().dead_letters.batch(batch_id)}
 
 
 @blueprint.route("/dead-letters")
@@ -152,22 +166,23 @@ class DeadLetters(MethodView):
     """Failed tasks in groups."""
 
     @requires("admin")
+    @blueprint.arguments(GroupArguments, location="query")
     @blueprint.response(200, DeadLettersSchema)
-    def get(self) -> dict[str, Any]:
+    def get(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Failed tasks by kind, type of error and message, the largest group first."""
-        return {"groups": rooms().dead_letters.groups(limit=_GROUPS_MAX)}
+        groups = rooms().dead_letters.groups(**arguments, limit=_GROUPS_MAX)
+        newest = Filters(ids=[group.subject for group in groups])
+        own = rooms().views.page(owner=current_key().owner, limit=_GROUPS_MAX, filters=newest, brief=True)
+        photos = {photo.id: photo for photo in own.photos}
+        return {"groups": [group_json(group, photos.get(group.subject)) for group in groups]}
 
 
-def _meant(arguments: dict[str, Any]) -> tuple[Filter, bool]:
+def _bulk(arguments: dict[str, Any], change: Callable[[Filter], Done]) -> dict[str, Any]:
+    """Change all that is meant, or only count it."""
+    dry_run = arguments["dry_run"]
     given = {name: value for name, value in arguments.items() if name not in ("all", "dry_run")}
     if "ids" in given:
         given["ids"] = tuple(given["ids"])
-    return Filter(**given), arguments["dry_run"]
-
-
-def _counted(which: Filter) -> dict[str, Any]:
-    return {"dry_run": True, "outcomes": {}, "remaining": rooms().dead_letters.count(which)}
-
-
-def _told(done: Done) -> dict[str, Any]:
-    return {"dry_run": False, "outcomes": done.outcomes, "remaining": done.remaining}
+    as_of, which = rooms().overview.now(), Filter(**given)
+    done = Done(remaining=rooms().dead_letters.count(which)) if dry_run else change(which)
+    return {"dry_run": dry_run, "as_of": as_of, "outcomes": done.outcomes, "remaining": done.remaining}

@@ -242,6 +242,7 @@ tasks = Table(
     Column("started_at", _instant),
     Column("finished_at", _instant),
     Column("trace_id", Text, comment="of the request that submitted it"),
+    Column("batch_id", Uuid, comment="of those that were requeued last with it"),
     CheckConstraint(_one_of("state", TASK_STATES), name="state"),
     CheckConstraint("(state = 'queued') = (queued_at IS NOT NULL)", name="queued"),
     CheckConstraint("(state = 'processing') = (lease_until IS NOT NULL)", name="leased"),
@@ -264,6 +265,15 @@ tasks = Table(
         "created_at",
         "id",
         postgresql_where=text("state IN ('failed', 'cancelled', 'discarded')"),
+    ),
+    Index("ix_tasks_batch", "batch_id", postgresql_where=text("batch_id IS NOT NULL")),
+    # few have one: what completes loses it
+    Index(
+        "ix_tasks_error",
+        "error_type",
+        "created_at",
+        "id",
+        postgresql_where=text("error_type IS NOT NULL"),
     ),
     Index("ix_tasks_subject", "subject", "kind", "created_at"),
     Index(None, "created_at", "id"),

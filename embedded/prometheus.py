@@ -25,7 +25,7 @@ class Prometheus:
         port: what it listens on.
         monitoring: host:port of the service's `/metrics` and `/internal/targets`.
         rules: the folder of its rules.
-        links: where alerts link to: `grafana` and `runbooks`.
+        links: where alerts link to: `grafana`, `console` and `runbooks`.
         alertmanager: host:port of the Alertmanager that is told; None: nobody is.
         others: `host:port` by job, of what else is scraped.
         interval: how often it scrapes, and works out the rules.

@@ -112,7 +112,7 @@ def _load() -> list[Panel]:
                 rate("safelight_upload_bytes_total", "process", where=f'{INSTANCE}, role="api"'),
                 "{{process}}",
             ),
-            width=12,
+            width=8,
             stacked=True,
         ),
         lines(
@@ -123,7 +123,18 @@ def _load() -> list[Panel]:
                 "short",
             ),
             Query(f'sum by (process) ({_IN_FLIGHT}{{{INSTANCE}, role="api"}})', "{{process}}"),
-            width=12,
+            width=8,
+            stacked=True,
+        ),
+        lines(
+            Text(
+                "Open event streams",
+                "Streams that clients hold open, by API process.",
+                "as many as pages and clients listen; below the places that there are for those who wait.",
+                "short",
+            ),
+            Query(f'sum by (process) (safelight_streams_open{{{INSTANCE}, role="api"}})', "{{process}}"),
+            width=8,
             stacked=True,
         ),
     ]

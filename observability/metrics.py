@@ -157,6 +157,19 @@ class RemoteMetrics:
         self._open.set(is_open)
 
 
+class StreamMetrics:
+    """Clients that listen to events."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._open = Gauge(
+            f"{_PREFIX}streams_open", "Event streams that clients hold open", registry=registry
+        )
+
+    def open(self, count: int) -> None:
+        """So many are open in this process now."""
+        self._open.set(count)
+
+
 class HttpMetrics:
     """Requests by route; the route is the rule, never the path."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import socket
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
+from datetime import UTC, datetime
 from threading import Thread
 from wsgiref.simple_server import WSGIServer
 
@@ -29,6 +31,9 @@ class Process:
         target: host:port of its own metrics.
         slots: tasks that it can process at once; 0 for the API.
         away: queues whose tasks it puts off, because what they need is away.
+        version, revision, python: what it runs.
+        started_at: when, by its own clock (ISO 8601).
+        led_at: when it last led a round of the relay, by PostgreSQL's clock (ISO 8601).
     """
 
     name: str
@@ -36,6 +41,19 @@ class Process:
     target: str
     slots: int
     away: tuple[str, ...] = ()
+    version: str | None = None
+    revision: str | None = None
+    python: str | None = None
+    started_at: str | None = None
+    led_at: str | None = None
+
+
+@dataclass(frozen=True)
+class Build:
+    """Which code a process runs."""
+
+    version: str = "unknown"
+    revision: str = "unknown"
 
 
 class Presence:
@@ -48,6 +66,7 @@ class Presence:
             its host name (a container's, say).
         interval_s: how often it is announced; a process that died vanishes after three intervals.
         away: the queues whose tasks this process puts off now.
+        led_at: when this process last led a round of the relay.
     """
 
     def __init__(
@@ -59,13 +78,17 @@ class Presence:
         slots: int = 0,
         host: str = "127.0.0.1",
         interval_s: float,
+        build: Build = Build(),
         away: Callable[[], tuple[str, ...]] = tuple,
+        led_at: Callable[[], datetime | None] = lambda: None,
     ) -> None:
         self._client = client
         self.registry = registry
         self._role = role
         self._slots = slots
+        self._build = build
         self._away = away
+        self._led_at = led_at
         self._host = host
         self._interval_s = interval_s
         self._server: tuple[WSGIServer, Thread] | None = None
@@ -73,6 +96,7 @@ class Presence:
 
     def start(self) -> None:
         """Serve the metrics, and announce this process from now on."""
+        self._started_at = datetime.now(UTC)
         self._server = start_http_server(0, addr=self._host, registry=self.registry)
         self._periodic.start()
 
@@ -84,11 +108,24 @@ class Presence:
         """
         if self._server is not None:
             host = socket.gethostname() if self._host == "0.0.0.0" else self._host  # noqa: S104 - compared
-            target = f"{host}:{self._server[0].server_port}"
-            said = Process(process_name(), self._role, target, self._slots, self._away())
-            value = json.dumps(asdict(said))
+            value = json.dumps(asdict(self._said(f"{host}:{self._server[0].server_port}")))
             ttl_ms = int(self._interval_s * _TTL_FACTOR * 1000)
             self._client.set(f"{_KEY}{process_name()}", value, px=ttl_ms)
+
+    def _said(self, target: str) -> Process:
+        led_at = self._led_at()
+        return Process(
+            process_name(),
+            self._role,
+            target,
+            self._slots,
+            self._away(),
+            self._build.version,
+            self._build.revision,
+            platform.python_version(),
+            self._started_at.isoformat(),
+            led_at.isoformat() if led_at else None,
+        )
 
     def stop(self) -> None:
         """Withdraw: the process is going."""

@@ -94,20 +94,25 @@ COLUMNS = [
 ]
 
 
-def complete(tx: Transaction, rows: Sequence[Row[Any]]) -> list[PhotoView]:
-    """Complete photo rows with their previews and newest tasks, in three statements for all."""
+def complete(tx: Transaction, rows: Sequence[Row[Any]], *, brief: bool = False) -> list[PhotoView]:
+    """Complete photo rows with their previews and newest tasks, in three statements for all.
+
+    Args:
+        brief: with their smallest previews alone, in one statement: all that a list of pictures shows.
+    """
     ids = [row.id for row in rows]
     if not ids:
         return []
     made: dict[UUID, list[PreviewView]] = {}
-    for row in tx.execute(select(previews).where(previews.c.photo_id.in_(ids))):
+    wanted = select(previews).where(previews.c.photo_id.in_(ids))
+    for row in tx.execute(wanted.where(previews.c.size == SIZES[0]) if brief else wanted):
         values = {**row._mapping, "sha256": row.sha256.hex()}
         made.setdefault(values.pop("photo_id"), []).append(PreviewView(**values))
     tasks: dict[UUID, list[TaskView]] = {}
-    found = newest(tx, ids)
+    found = [] if brief else newest(tx, ids)
     for task in found:
         tasks.setdefault(task.subject, []).append(task)
-    analysed = analyses(tx, found, ids)
+    analysed = {} if brief else analyses(tx, found, ids)
     return [
         PhotoView(
             **{

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Select, select, tuple_
+from sqlalchemy import Select, Text, literal_column, select, tuple_
 
 from db.session import Database, Transaction
 from db.tables import photos, tasks
 from photos.errors import TaskNotFound
 from tasks import views
+from tasks.groups import MESSAGE
 from tasks.views import AttemptView, TaskView
 
 
@@ -22,6 +23,7 @@ class Which:
 
     Attributes:
         owner: whose photos'; None for an operator, who sees those of deleted photos too.
+        message: as `tasks.groups` has it.
     """
 
     owner: str | None
@@ -29,6 +31,7 @@ class Which:
     kind: str | None = None
     error_type: str | None = None
     photo_id: UUID | None = None
+    message: str | None = None
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,8 @@ def _meant(which: Which) -> Select[tuple[UUID]]:
     ):
         if wanted is not None:
             query = query.where(column == wanted)
+    if which.message is not None:
+        query = query.where(literal_column(MESSAGE, Text) == which.message)
     if which.owner is not None:
         query = query.where(tasks.c.subject.in_(select(photos.c.id).where(photos.c.owner == which.owner)))
     return query

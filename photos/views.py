@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,12 +24,14 @@ class Filters:
     Attributes:
         taken_after: by the camera's local time, this instant in it.
         taken_before: the same, this instant not in it.
+        ids: of these alone.
     """
 
     state: str | None = None
     sha256: bytes | None = None
     taken_after: datetime | None = None
     taken_before: datetime | None = None
+    ids: Sequence[UUID] | None = None
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """As conditions on `photos`."""
@@ -43,6 +45,8 @@ class Filters:
             found.append(taken_at >= self.taken_after.isoformat(timespec="seconds"))
         if self.taken_before is not None:
             found.append(taken_at < self.taken_before.isoformat(timespec="seconds"))
+        if self.ids is not None:
+            found.append(photos.c.id.in_(self.ids))
         return found
 
 
@@ -78,8 +82,12 @@ class Views:
         limit: int,
         filters: Filters = NO_FILTERS,
         after: tuple[datetime, UUID] | None = None,
+        brief: bool = False,
     ) -> Page:
         """The owner's photos that the filters let through, newest first, from behind `after`.
+
+        Args:
+            brief: without their tasks and analyses, and with their smallest previews alone.
 
         Raises:
             DatabaseAway
@@ -90,7 +98,7 @@ class Views:
         query = query.order_by(photos.c.created_at.desc(), photos.c.id.desc()).limit(limit + 1)
         with self._database.transaction() as tx:
             rows = tx.execute(query).all()
-            found = complete(tx, rows[:limit])
+            found = complete(tx, rows[:limit], brief=brief)
         last = (found[-1].created_at, found[-1].id) if len(rows) > limit else None
         return Page(tuple(found), last)
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from dramatiq.common import current_millis
 from dramatiq.errors import ConnectionClosed
 from dramatiq.middleware import Middleware
 
+from observability.dependencies import About
 from observability.outage import Outage
 
 logger = logging.getLogger(__name__)
@@ -116,6 +118,17 @@ def connect(redis_url: str) -> redis.Redis:
         socket_connect_timeout=TIMEOUT_S,
         retry=None,
     )
+
+
+def about_redis(client: redis.Redis) -> About:
+    """Which server it is: Valkey says that it is Redis 7.2, and then what it really is.
+
+    Raises:
+        redis.RedisError
+    """
+    told: dict[str, Any] = client.info("server")
+    version = f"{told.get('server_name', 'redis')} {told.get('valkey_version', told['redis_version'])}"
+    return About(version, datetime.now(UTC) - timedelta(seconds=told["uptime_in_seconds"]))
 
 
 def make_broker(client: redis.Redis, middleware: Sequence[Middleware] = ()) -> Broker:

@@ -25,6 +25,7 @@ _LIMIT = 100_000
 Outcome = Literal["requeued", "joined", "discarded", "cancelled", "unchanged"]
 
 _ONE = "SELECT id, kind, subject FROM tasks WHERE id = :id"
+_OF_BATCH = "SELECT state, count(*) AS tasks FROM tasks WHERE batch_id = :batch_id GROUP BY state"
 
 
 @dataclass(frozen=True)
@@ -58,14 +59,23 @@ class DeadLetters:
         with self._database.transaction() as tx:
             return int(tx.execute(COUNT, which.parameters()).scalar_one())
 
-    def groups(self, *, limit: int) -> list[Group]:
-        """Failed tasks in groups of those that failed alike, the largest first.
+    def groups(self, *, kind: str | None = None, error_type: str | None = None, limit: int) -> list[Group]:
+        """Failed tasks in groups of those that failed alike, the largest first; None is any.
 
         Raises:
             DatabaseAway
         """
         with self._database.transaction() as tx:
-            return groups(tx, limit=limit)
+            return groups(tx, kind=kind, error_type=error_type, limit=limit)
+
+    def batch(self, batch_id: UUID) -> dict[str, int]:
+        """How many of the tasks that were requeued under one id are in which state now.
+
+        Raises:
+            DatabaseAway
+        """
+        with self._database.transaction() as tx:
+            return {row.state: row.tasks for row in tx.execute(_OF_BATCH, {"batch_id": batch_id})}
 
     def requeue(self, task_id: UUID) -> Outcome:
         """Run a failed task again, from its first attempt.
@@ -77,22 +87,28 @@ class DeadLetters:
             LookupError: no such task.
             DatabaseAway
         """
-        return self._requeue(self._target(task_id), priority=0, delay_s=0.0)
+        return self._requeue(self._target(task_id), 0, 0.0, None)
 
     def requeue_all(
-        self, which: Filter, *, rate_per_s: float = BULK_RATE_PER_S, limit_s: float | None = None
+        self,
+        which: Filter,
+        *,
+        rate_per_s: float = BULK_RATE_PER_S,
+        limit_s: float | None = None,
+        batch_id: UUID | None = None,
     ) -> Done:
         """Requeue all that a filter means, the newest of twins only; fresh uploads go before them.
 
         Args:
             limit_s: stop after so many seconds, None: when all is done.
+            batch_id: what `batch` will know them by.
 
         Raises:
             DatabaseAway: some may have been requeued.
         """
 
         def requeue(target: _Target, done: Counter[Outcome]) -> Outcome:
-            return self._requeue(target, priority=BULK_PRIORITY, delay_s=done["requeued"] / rate_per_s)
+            return self._requeue(target, BULK_PRIORITY, done["requeued"] / rate_per_s, batch_id)
 
         return self._each(which, requeue, limit_s)
 
@@ -139,17 +155,17 @@ class DeadLetters:
             done[change(target, done)] += 1
         return Done(done)
 
-    def _requeue(self, target: _Target, *, priority: int, delay_s: float) -> Outcome:
+    def _requeue(self, target: _Target, priority: int, delay_s: float, batch_id: UUID | None) -> Outcome:
         try:
-            return self._requeue_once(target, priority, delay_s)
+            return self._requeue_once(target, priority, delay_s, batch_id)
         except IntegrityError:  # a twin was submitted between our look and our change: join it
-            return self._requeue_once(target, priority, delay_s)
+            return self._requeue_once(target, priority, delay_s, batch_id)
 
-    def _requeue_once(self, target: _Target, priority: int, delay_s: float) -> Outcome:
+    def _requeue_once(self, target: _Target, priority: int, delay_s: float, batch_id: UUID | None) -> Outcome:
         with self._database.transaction() as tx:
             self._subjects.lock(tx, target.subject)
             outcome: Outcome
-            if states.requeue(tx, target.id, priority=priority, delay_s=delay_s):
+            if states.requeue(tx, target.id, priority=priority, delay_s=delay_s, batch_id=batch_id):
                 outcome = "requeued"
             else:
                 outcome = "joined" if states.discard(tx, target.id) else "unchanged"

@@ -24,7 +24,9 @@ SELECT kind, error_type, {MESSAGE} AS message, count(*) AS count,
        min(finished_at) AS first_seen_at, max(finished_at) AS last_seen_at,
        (array_agg(id ORDER BY finished_at DESC, id))[1] AS task_id,
        (array_agg(subject ORDER BY finished_at DESC, id))[1] AS subject
-FROM tasks WHERE state = 'failed'
+FROM tasks
+WHERE state = 'failed' AND (CAST(:kind AS text) IS NULL OR kind = :kind)
+  AND (CAST(:error_type AS text) IS NULL OR error_type = :error_type)
 GROUP BY kind, error_type, message
 ORDER BY count DESC, last_seen_at DESC, kind, message
 LIMIT :limit
@@ -48,6 +50,7 @@ class Group:
     subject: UUID
 
 
-def groups(tx: Transaction, *, limit: int) -> list[Group]:
-    """The dead letters' groups, the largest first."""
-    return [Group(**row._mapping) for row in tx.execute(_GROUPS, {"limit": limit})]
+def groups(tx: Transaction, *, kind: str | None, error_type: str | None, limit: int) -> list[Group]:
+    """The dead letters' groups, the largest first; None is any."""
+    meant = {"kind": kind, "error_type": error_type, "limit": limit}
+    return [Group(**row._mapping) for row in tx.execute(_GROUPS, meant)]

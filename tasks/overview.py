@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import cast
 from uuid import UUID
 
 import redis
@@ -27,7 +28,9 @@ WHERE state = 'completed' AND finished_at > statement_timestamp() - make_interva
 GROUP BY kind
 """
 _IN_HAND = """
-SELECT id, kind, subject, worker, started_at FROM tasks WHERE state = 'processing' ORDER BY started_at
+SELECT id, kind, subject, worker, started_at,
+    extract(epoch FROM statement_timestamp() - started_at)::float8 AS running_s
+FROM tasks WHERE state = 'processing' ORDER BY started_at
 """
 
 
@@ -56,12 +59,13 @@ class QueueView:
 
 @dataclass(frozen=True)
 class InHand:
-    """A task that is being processed."""
+    """A task that is being processed, for `running_s` seconds by PostgreSQL's clock."""
 
     id: UUID
     kind: str
     subject: UUID
     started_at: datetime
+    running_s: float
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,8 @@ class Overview:
         with self._database.transaction() as tx:
             held: dict[str, list[InHand]] = {}
             for row in tx.execute(_IN_HAND):
-                held.setdefault(row.worker, []).append(InHand(row.id, row.kind, row.subject, row.started_at))
+                values = dict(row._mapping)
+                held.setdefault(values.pop("worker"), []).append(InHand(**values))
         workers = self._workers()
         slots = None if workers is None else {found.name: found.slots for found in workers}
         return [
@@ -120,11 +125,25 @@ class Overview:
             for name in sorted({*held, *(slots or ())})
         ]
 
-    def _workers(self) -> list[Process] | None:
+    def processes(self) -> list[Process] | None:
+        """Every live process, by name; None while Redis, where they say so, is away."""
         try:
-            return [found for found in processes(self._client) if found.role == "worker"]
+            return processes(self._client)
         except redis.RedisError:
             return None
+
+    def now(self) -> datetime:
+        """PostgreSQL's clock, which all times of tasks and of the relay are of.
+
+        Raises:
+            DatabaseAway
+        """
+        with self._database.statement() as tx:
+            return cast(datetime, tx.execute("SELECT clock_timestamp()").scalar_one())
+
+    def _workers(self) -> list[Process] | None:
+        found = self.processes()
+        return None if found is None else [process for process in found if process.role == "worker"]
 
 
 def _queues(tx: Transaction, kinds: Iterable[str], away: Counter[str] | None) -> list[QueueView]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
+from datetime import datetime
 from functools import partial
 
 from db.session import Database, DatabaseAway, Transaction
@@ -39,6 +40,9 @@ class Relay:
             heartbeats may have failed as well.
         scan_s: how long a task may be `queued` before its message is looked for.
         retention_s: how long tasks that need nobody any more are kept.
+
+    Attributes:
+        led_at: when this process last led a round, by PostgreSQL's clock.
     """
 
     def __init__(
@@ -65,6 +69,7 @@ class Relay:
         self._retention_s = retention_s
         self._scan_at_s = 0.0
         self._rescue_from_s = 0.0
+        self.led_at: datetime | None = None
 
     def round(self) -> bool:
         """Do what is due now, if no other process is doing it; True if a queue's window was filled.
@@ -82,8 +87,9 @@ class Relay:
         dispatches: list[Dispatch] = []
         begun_s = time.monotonic()
         with self._database.transaction() as tx:
-            if not lead(tx):
+            if (now := lead(tx)) is None:
                 return False
+            self.led_at = now
             paces = pacing.paces(tx)
             for kind in self._kinds.values():
                 dispatches += self._publish(tx, kind, paces.get(kind.name))
@@ -164,8 +170,10 @@ class Relay:
         ended.log(logger, failure)
 
 
-def lead(tx: Transaction) -> bool:
-    """Whether this process does this round; bounds how long it can hold that up."""
+def lead(tx: Transaction) -> datetime | None:
+    """The time, if this process does this round; bounds how long it can hold that up."""
     tx.execute(f"SET LOCAL statement_timeout = {_STATEMENT_TIMEOUT_MS}")
     tx.execute(f"SET LOCAL idle_in_transaction_session_timeout = {_IDLE_TIMEOUT_MS}")
-    return bool(tx.execute("SELECT pg_try_advisory_xact_lock(:id)", {"id": _LEADER_LOCK}).scalar_one())
+    won = "SELECT CASE WHEN pg_try_advisory_xact_lock(:id) THEN clock_timestamp() END"
+    now: datetime | None = tx.execute(won, {"id": _LEADER_LOCK}).scalar_one()
+    return now

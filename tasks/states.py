@@ -234,10 +234,12 @@ def abandon(tx: Transaction, subject: UUID) -> None:
     tx.execute(upkeep.DISCARD_ALL, parameters)
 
 
-def requeue(tx: Transaction, task_id: UUID, *, priority: int = 0, delay_s: float = 0.0) -> bool:
+def requeue(
+    tx: Transaction, task_id: UUID, *, priority: int = 0, delay_s: float = 0.0, batch_id: UUID | None = None
+) -> bool:
     """`failed` to `pending`, with all its attempts again; False if it isn't failed or has a live twin."""
-    parameters = {"id": task_id, "priority": priority, "delay_s": delay_s, "origin": _origin()}
-    return tx.execute(upkeep.REQUEUE, parameters).one_or_none() is not None
+    given = {"id": task_id, "priority": priority, "delay_s": delay_s, "batch_id": batch_id}
+    return tx.execute(upkeep.REQUEUE, {**given, "origin": _origin()}).one_or_none() is not None
 
 
 def discard(tx: Transaction, task_id: UUID) -> bool:

@@ -32,7 +32,7 @@ REQUEUE = f"""
 WITH requeued AS (
     UPDATE tasks
     SET state = 'pending', attempts = 0, polls = 0, begun_at = NULL, finished_at = NULL, rerun = false,
-        priority = :priority,
+        priority = :priority, batch_id = :batch_id,
         run_at = clock_timestamp() + make_interval(secs => :delay_s)
     WHERE id = :id AND state = 'failed' AND NOT EXISTS (
         SELECT FROM tasks AS twin WHERE twin.kind = tasks.kind AND twin.subject = tasks.subject

@@ -81,6 +81,11 @@ class Stack:
                 start_new_session=True,
             )
 
+    def stop(self, name: str, signum: signal.Signals = signal.SIGTERM) -> None:
+        """End one process and wait for it; `start` starts it again."""
+        self._running[name].send_signal(signum)
+        self._running[name].wait(_END_S)
+
     def end(self) -> None:
         """End every process, and whatever is left of its group."""
         self._database.close()

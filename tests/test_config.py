@@ -45,6 +45,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     given |= {"port": "78", "lease_s": "15", "rate_limit": "7/hour"}
     given |= {"analysis_url": "https://host/ask", "analysis_send": "preview"}
     given |= {"public_url": "https://host", "signing_key": "k" * 32}
+    given |= {"grafana_url": "https://g", "prometheus_url": "http://p:9090"}
     variables = {f"SAFELIGHT_{name.upper()}": value for name, value in given.items()}
     settings = Settings.from_environment({**NEEDED, **variables})
     assert {name: str(getattr(settings, name)) for name in given} == {

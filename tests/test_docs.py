@@ -15,6 +15,7 @@ from observability.metrics import (
     PhotoMetrics,
     RemoteMetrics,
     StoreMetrics,
+    StreamMetrics,
     TaskMetrics,
     process_registry,
 )
@@ -39,6 +40,7 @@ def exported() -> set[str]:
     PhotoMetrics(registry)
     RemoteMetrics(registry)
     StoreMetrics(registry, operations=OPERATIONS)
+    StreamMetrics(registry)
     TaskMetrics(registry, kinds=KINDS, error_types=ERROR_TYPES)
     registry.register(
         PipelineCollector(

@@ -269,6 +269,7 @@ def test_prometheus_watches_it_with_our_rules_and_ends_with_it(start: Callable[.
     run = start().wait_ready()
     address = f"Prometheus: http://127.0.0.1:{run.settings()['SAFELIGHT_PROMETHEUS_PORT']}"
     assert processes.settles(lambda: address in run.said(), timeout_s=10)
+    assert address.endswith(run.settings()["SAFELIGHT_PROMETHEUS_URL"])
     assert processes.settles(lambda: scraped(run), timeout_s=60)
     # The objective's threshold is the label of a bucket as real processes write it.
     of_objective = "safelight_photo_ready_seconds_bucket * on (le) group_left () safelight:slo_threshold:le"

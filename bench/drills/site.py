@@ -28,7 +28,11 @@ from tests.stack import environment
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _RULES = ROOT / "observability" / "prometheus"
-_LINKS = {"grafana": "http://localhost:3000", "runbooks": "docs/runbooks"}
+_LINKS = {
+    "grafana": "http://localhost:3000",
+    "console": "http://localhost:8000",
+    "runbooks": "docs/runbooks",
+}
 _READY_S = 60
 # Before Prometheus knows its Alertmanager an alert is lost; it is sent again after a minute.
 _TOLD_S = 150

@@ -18,7 +18,9 @@ OPEN = {
     "/openapi.json",
     "/sign-in",
     "/sign-in/<link>",
-    "/sign-in/style.css",
+    # the way in for who isn't signed in, and files that are the same for all
+    "/",
+    "/console/<string:of>/<path:name>",
     # its token is a signed link, and stands for a key
     "/v1/shared/previews/<string:token>",
 }

@@ -104,6 +104,20 @@ def test_many_streams_cost_no_more_reads_than_one(
     assert all(stream.is_idle for stream in streams[1::2])
 
 
+def test_how_many_streams_are_open_is_told(history: CountingFeed, settings: Settings) -> None:
+    told: list[int] = []
+    hub = Hub(history, Wire(connect(settings.redis_url)), set, told.append)
+    first, second = stream_of("anna"), stream_of("bert")
+    try:
+        hub.add(first)
+        hub.add(second)
+        hub.remove(first)
+        hub.remove(second)
+    finally:
+        hub.stop()
+    assert told == [1, 2, 1, 0]
+
+
 def test_without_streams_nobody_is_asked(hub: Hub, history: CountingFeed) -> None:
     stream = stream_of("anna")
     hub.add(stream)

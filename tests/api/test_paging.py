@@ -51,6 +51,35 @@ def test_photos_are_listed_newest_first_and_only_the_owners(
     assert listed(client.get("/v1/photos", headers=key)) == ids
 
 
+def test_a_brief_list_has_what_a_grid_of_pictures_shows_and_weighs_little(
+    client: Client, key: dict[str, str], hand: Hand
+) -> None:
+    photo_id = client.post("/v1/photos", data=jpeg(), headers=key).json["id"]
+    hand.finish(UUID(photo_id))
+    whole = client.get("/v1/photos", headers=key)
+    brief = client.get("/v1/photos?brief=true", headers=key)
+    [photo], [its] = whole.json["photos"], brief.json["photos"]
+    gone = {"size_bytes", "sha256", "ready_at", "warnings", "exif", "analysis", "tasks"}
+    assert photo.keys() - its.keys() == gone
+    assert its == {**{name: photo[name] for name in its}, "previews": photo["previews"][:1]}
+    assert photo["previews"][0]["size"] == "small"
+    assert len(brief.body) < len(whole.body) / 3, (len(brief.body), len(whole.body))
+
+
+def test_photos_are_asked_for_by_their_ids_and_those_of_others_are_not_there(
+    client: Client, key: dict[str, str], ids: list[str], auth: Auth
+) -> None:
+    theirs = client.post("/v1/photos", data=jpeg(), headers=auth("bert")).json["id"]
+    query = "&".join(f"id={photo_id}" for photo_id in (ids[4], theirs, ids[1]))
+    first = client.get(f"/v1/photos?limit=1&{query}", headers=key)
+    assert listed(first) == [ids[1]]
+    link = re.fullmatch(r'<(.+)>; rel="next"', first.headers["Link"])
+    assert link is not None
+    assert listed(client.get(link[1], headers=key)) == [ids[4]]
+    too_many = "&".join(f"id={uuid4()}" for _ in range(51))
+    assert client.get(f"/v1/photos?{too_many}", headers=key).status == 422
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 6, 7, 8])
 def test_following_the_links_gives_each_photo_once(
     client: Client, key: dict[str, str], ids: list[str], limit: int

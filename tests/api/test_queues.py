@@ -69,6 +69,34 @@ def test_depth_age_and_speed_are_told(
     assert queue(client, admin, "preview")["completed_per_s"] == 0
 
 
+def test_what_was_finished_lately_is_told_step_by_step(
+    client: Client, admin: dict[str, str], hand: Hand, database: Database
+) -> None:
+    ids = [
+        client.post("/v1/photos", data=jpeg(8, 8, seed=seed), headers=admin).json["id"] for seed in range(3)
+    ]
+    hand.exif(ids[0])
+    hand.exif(ids[1])
+    hand.fail(ids[2], "exif", error_type="corrupt-image", detail="it broke")
+    with database.transaction() as tx:
+        tx.execute(
+            "UPDATE tasks SET finished_at = finished_at - interval '1 min',"
+            " started_at = finished_at - interval '61 s' WHERE finished_at IS NOT NULL"
+        )
+    answer = client.get("/v1/queues/history", headers=admin)
+    assert answer.status == 200, answer.body
+    assert answer.json["step_s"] == 15
+    queues = {queue["name"]: queue for queue in answer.json["queues"]}
+    exif = queues["exif"]
+    assert [len(exif[of]) for of in ("completed", "failed", "run_p95_s")] == [60, 60, 60]
+    assert (sum(exif["completed"]), sum(exif["failed"])) == (2, 1)
+    assert sum(exif["completed"][-6:]) == 2
+    assert [run for run in exif["run_p95_s"] if run is not None] == [pytest.approx(1)] * len(
+        [tasks for tasks in exif["completed"] if tasks]
+    )
+    assert sum(queues["preview"]["completed"]) == 0
+
+
 def test_a_queue_is_paused_and_gets_a_rate(client: Client, admin: dict[str, str]) -> None:
     answer = patch(client, admin, "preview", paused=True, rate=0.5)
     assert (answer.status, answer.json["paused"], answer.json["rate"]) == (200, True, 0.5)
@@ -130,6 +158,7 @@ def test_workers_are_told_with_what_they_have_in_hand(
     assert (dead["name"], dead["alive"], dead["slots"]) == ("by-hand", False, None)
     [held] = dead["tasks"]
     assert (held["id"], held["kind"], held["photo_id"]) == (task_id, "exif", photo_id)
+    assert 0 <= held["running_s"] < 60
 
 
 def test_without_redis_queues_are_told_and_workers_by_their_tasks(

@@ -48,7 +48,7 @@ def test_a_pasted_key_begins_a_session_that_may_do_what_the_key_may(
     client: Client, make_key: MakeKey
 ) -> None:
     answer = sign_in(client, make_key("anna", "photos:read"))
-    assert (answer.status, answer.headers["Location"]) == (303, "/sign-in")
+    assert (answer.status, answer.headers["Location"]) == (303, "/")
     session = cookie(answer)
     assert client.get("/v1/photos", headers=session).status == 200
     assert b"Signed in as <strong>anna</strong>" in client.get("/sign-in", headers=session).body
@@ -229,8 +229,11 @@ def test_the_pages_run_no_script_and_are_kept_nowhere(client: Client) -> None:
         assert page.headers["Cache-Control"] == "no-store"
         assert page.headers["Referrer-Policy"] == "same-origin"
         assert not re.search(rb"<script|<style|style=|\son\w+=", page.body)
-    style = client.get("/sign-in/style.css")
-    assert (style.status, style.headers["Content-Type"]) == (200, "text/css; charset=utf-8")
+    styles = re.findall(rb'href="([^"]+\.css)"', page.body)
+    assert len(styles) == 2
+    for path in styles:
+        style = client.get(path.decode())
+        assert (style.status, style.headers["Content-Type"]) == (200, "text/css; charset=utf-8")
 
 
 def test_a_name_is_text_on_the_page(client: Client, make_key: MakeKey) -> None:

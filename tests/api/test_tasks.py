@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import ANY
 from uuid import uuid4
 
 import pytest
@@ -181,7 +182,10 @@ def test_a_live_task_is_cancelled_once(client: Client, key: dict[str, str], hand
         ("POST", "/v1/tasks/requeue", "admin"),
         ("POST", "/v1/tasks/discard", "admin"),
         ("GET", "/v1/dead-letters", "admin"),
+        ("GET", f"/v1/tasks/batches/{_ANY}", "admin"),
         ("GET", "/v1/queues", "admin"),
+        ("GET", "/v1/queues/history", "admin"),
+        ("GET", "/v1/system", "admin"),
         ("PATCH", "/v1/queues/preview", "admin"),
     ],
 )
@@ -222,12 +226,77 @@ def test_dead_letters_are_grouped_whatever_their_numbers(
     assert groups[0]["first_seen_at"] < groups[0]["last_seen_at"]
 
 
+def test_dead_letters_of_a_kind_or_an_error_are_told_alone(
+    client: Client, admin: dict[str, str], dead: list[str]
+) -> None:
+    def found(query: str) -> int:
+        return len(client.get(f"/v1/dead-letters?{query}", headers=admin).json["groups"])
+
+    assert (found("kind=exif"), found("kind=preview")) == (2, 0)
+    assert (found("error_type=corrupt-image&kind=exif"), found("error_type=time-limit")) == (2, 0)
+    assert client.get("/v1/dead-letters?error_type=nope", headers=admin).status == 422
+
+
+def test_a_groups_photo_is_shown_to_its_owner_alone(
+    client: Client, auth: Auth, admin: dict[str, str], hand: Hand
+) -> None:
+    operator = auth("anna", "admin")
+    photo_id = upload(client, operator)
+    hand.previews(photo_id)
+    hand.fail(photo_id, "exif", error_type="corrupt-image", detail="it broke")
+    [mine] = client.get("/v1/dead-letters", headers=operator).json["groups"]
+    assert client.get(mine["preview_url"], headers=operator).status == 200
+    [theirs] = client.get("/v1/dead-letters", headers=admin).json["groups"]
+    assert (theirs["photo_id"], theirs["preview_url"], theirs["filename"]) == (photo_id, None, None)
+
+
+def test_a_groups_tasks_are_found_by_its_message(
+    client: Client, admin: dict[str, str], dead: list[str]
+) -> None:
+    query = "/v1/tasks?state=failed&error_type=corrupt-image&message=cut%20at%20byte%20%23"
+    assert ids(client.get(query, headers=admin)) == [dead[3], dead[1], dead[0]]
+    assert client.get("/v1/tasks?message=cut", headers=admin).status == 422
+
+
+def test_how_requeued_tasks_go_on_is_told_by_their_batch(
+    client: Client, admin: dict[str, str], dead: list[str], hand: Hand, database: Database
+) -> None:
+    def states() -> dict[str, int]:
+        told: dict[str, int] = client.get(f"/v1/tasks/batches/{_ANY}", headers=admin).json["states"]
+        return told
+
+    assert states() == {}
+    bulk(client, admin, "requeue", message="cut at byte #", batch_id=_ANY)
+    assert states() == {"pending": 3}
+    with database.transaction() as tx:
+        tx.execute(
+            "UPDATE tasks SET state = 'queued', queued_at = now() WHERE id = ANY(CAST(:ids AS uuid[]))",
+            {"ids": [dead[0], dead[3]]},
+        )
+        photos = {str(row.id): row.subject for row in tx.execute("SELECT id, subject FROM tasks")}
+    hand.exif(photos[dead[0]])
+    hand.fail(photos[dead[3]], "exif", error_type="corrupt-image", detail="again")
+    assert states() == {"completed": 1, "failed": 1, "pending": 1}
+    assert client.post(f"/v1/tasks/{dead[3]}/requeue", headers=admin).status == 202
+    assert states() == {"completed": 1, "pending": 1}  # what is requeued anew is no more of that batch
+
+
+def test_what_fails_after_a_dry_run_is_kept_out_by_its_time(
+    client: Client, admin: dict[str, str], key: dict[str, str], hand: Hand, dead: list[str]
+) -> None:
+    counted = bulk(client, admin, "discard", all=True, dry_run=True)
+    failed(client, key, hand, 9, "later")
+    told = bulk(client, admin, "discard", failed_before=counted["as_of"])
+    assert (told["outcomes"], counted["remaining"]) == ({"discarded": 4}, 4)
+    assert bulk(client, admin, "discard", all=True, dry_run=True)["remaining"] == 1
+
+
 def test_a_group_is_requeued_by_its_message(client: Client, admin: dict[str, str], dead: list[str]) -> None:
     meant = {"message": "cut at byte #", "kind": "exif"}
     counted = bulk(client, admin, "requeue", **meant, dry_run=True)
-    assert counted == {"dry_run": True, "outcomes": {}, "remaining": 3}
+    assert counted == {"dry_run": True, "as_of": ANY, "outcomes": {}, "remaining": 3}
     told = bulk(client, admin, "requeue", **meant)
-    assert told == {"dry_run": False, "outcomes": {"requeued": 3}, "remaining": 0}
+    assert told == {"dry_run": False, "as_of": ANY, "outcomes": {"requeued": 3}, "remaining": 0}
     assert bulk(client, admin, "requeue", all=True, dry_run=True)["remaining"] == 1
 
 
@@ -273,7 +342,8 @@ def test_a_bulk_change_stops_at_its_time_limit_and_tells_what_remains(
     client: Client, admin: dict[str, str], dead: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.tasks.BULK_S", -1.0)
-    assert bulk(client, admin, "requeue", all=True) == {"dry_run": False, "outcomes": {}, "remaining": 4}
+    told = bulk(client, admin, "requeue", all=True)
+    assert told == {"dry_run": False, "as_of": ANY, "outcomes": {}, "remaining": 4}
 
 
 def test_a_photo_is_made_anew_and_serves_its_old_previews_meanwhile(

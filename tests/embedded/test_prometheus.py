@@ -16,7 +16,8 @@ from tests.observability import rules
 
 
 def test_its_configuration_is_sound_and_that_of_the_containers(folder: Path) -> None:
-    links = {"grafana": "http://localhost:3000", "runbooks": "docs/runbooks"}
+    names = {"grafana": "http://localhost:3000", "console": "http://localhost:8000"}
+    links = {**names, "runbooks": "docs/runbooks"}
     own = Prometheus(
         folder / "p",
         Path("prometheus"),

@@ -66,10 +66,20 @@ def test_every_alert_says_how_bad_it_is_and_where_to_look(rule: rules.Rule) -> N
     assert parse_qs(parts.query), "its dashboard's variables are filled"
 
 
+def test_alerts_lead_to_places_of_the_console_that_are_there() -> None:
+    links = {rule["alert"]: rule["annotations"].get("console_url") for rule in rules.alerts()}
+    assert {name for name, link in links.items() if link is None} == {"ApiLatency", "Watchdog"}
+    paths = set(re.findall(r'path: "(/[a-z-]+)"', (rules.ROOT / "console/static/main.js").read_text()))
+    for link in filter(None, links.values()):
+        place, _, query = link.removeprefix("{{ $externalLabels.console }}/#").partition("?")
+        assert place in paths
+        assert set(parse_qs(re.sub("{{.*?}}", "x", query))) <= {"kind", "error_type"}
+
+
 def test_links_lead_where_one_place_says_and_no_alert_carries_that_along() -> None:
     config = yaml.safe_load((rules.PROMETHEUS / "prometheus.yml").read_text())
     labels = config["global"]["external_labels"]
-    assert set(labels) == {"grafana", "runbooks"}
+    assert set(labels) == {"grafana", "console", "runbooks"}
     (drop,) = config["alerting"]["alert_relabel_configs"]
     assert (drop["action"], set(drop["regex"].split("|"))) == ("labeldrop", set(labels))
 

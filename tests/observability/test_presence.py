@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import platform
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 import redis
@@ -11,7 +13,7 @@ from prometheus_client import CollectorRegistry, Gauge
 
 from embedded import processes as os_processes
 from embedded.ports import any_free_port
-from observability.presence import Presence, process_name, processes, targets
+from observability.presence import Build, Presence, process_name, processes, targets
 from tasks.courier import connect
 from tests.http import ask
 
@@ -43,6 +45,25 @@ def test_a_process_announces_itself_and_serves_its_metrics(client: redis.Redis, 
     assert targets(client) == [
         {"targets": [found.target], "labels": {"role": "worker", "process": process_name()}}
     ]
+
+
+def test_a_process_says_what_it_runs_and_when_it_led(client: redis.Redis) -> None:
+    led_at = datetime(2026, 11, 30, 12, tzinfo=UTC)
+    build = Build("1.2.3", "abc")
+    worker = Presence(
+        client, CollectorRegistry(), role="worker", interval_s=60, build=build, led_at=lambda: led_at
+    )
+    before = datetime.now(UTC)
+    worker.start()
+    try:
+        assert os_processes.settles(lambda: bool(processes(client)), timeout_s=10)
+        (found,) = processes(client)
+    finally:
+        worker.stop()
+    assert (found.version, found.revision, found.python) == ("1.2.3", "abc", platform.python_version())
+    assert found.led_at == led_at.isoformat()
+    assert found.started_at is not None
+    assert before <= datetime.fromisoformat(found.started_at) <= datetime.now(UTC)
 
 
 def test_a_process_that_stops_is_gone_at_once_and_its_port_closed(

@@ -140,6 +140,19 @@ def test_messages_of_many_tasks_are_sent_in_one_go(database: Database, redis_url
     assert len(layer.messages(RERUN)) == 300
 
 
+def test_who_led_a_round_knows_when_and_who_found_it_led_does_not(layer: Layer, database: Database) -> None:
+    with database.transaction() as leader:
+        assert lead(leader)
+        layer.relay.round()
+        assert layer.relay.led_at is None
+    layer.relay.round()
+    [age_s] = layer.column(
+        "SELECT extract(epoch FROM clock_timestamp() - CAST(:led_at AS timestamptz))",
+        led_at=layer.relay.led_at,
+    )
+    assert 0 <= age_s < 5
+
+
 def test_a_leader_that_hangs_in_its_transaction_loses_the_lead_within_seconds(
     layer: Layer, database: Database
 ) -> None:

@@ -1,0 +1,62 @@
+// The page's beginning: the places that the session may see, and whether the service answers.
+
+import { onReach } from "./api.js";
+import { h, replace } from "./dom.js";
+import { takeFiles } from "./dropping.js";
+import { may } from "./me.js";
+import { failure } from "./messages.js";
+import { begin } from "./router.js";
+import * as photos from "./photos.js";
+import { beginPanel, upload } from "./upload_panel.js";
+
+// `path`: where its link in the bar leads; without one it has none there.
+const ALL = [
+  { name: "photos", title: "Photos", path: "/photos", pattern: /^\/photos$/, scope: "photos:read", show: photos.show },
+  { name: "photo", title: "Photo", within: "photos", pattern: /^\/photos\/([0-9a-f-]{36})$/, scope: "photos:read", show: later(() => import("./photo.js")) },
+  { name: "queues", title: "Queues", path: "/queues", pattern: /^\/queues$/, scope: "admin", show: later(() => import("./queues.js")) },
+  { name: "dead-letters", title: "Dead letters", path: "/dead-letters", pattern: /^\/dead-letters$/, scope: "admin", show: later(() => import("./dead_letters.js")) },
+  { name: "system", title: "System", path: "/system", pattern: /^\/system$/, scope: "admin", show: later(() => import("./system.js")) },
+];
+
+// A view that is fetched when it is asked for. After an upgrade of the service its file is gone: then the page is, too.
+function later(load) {
+  return (root, place) => {
+    let leave;
+    load().then(
+      (module) => (leave = place.signal.aborted ? null : module.show(root, place)),
+      () => place.signal.aborted || replace(root, failure({ message: "This view can't be fetched." }, () => location.reload())),
+    );
+    return () => leave?.();
+  };
+}
+
+const routes = ALL.filter((route) => may(route.scope));
+const places = document.getElementById("places");
+const links = routes.filter((route) => route.path).map((route) => h("a", { href: `#${route.path}`, dataset: { place: route.name } }, route.title));
+replace(places, links);
+
+onReach((reached) => {
+  document.getElementById("connection").textContent = reached ? "" : "The service doesn't answer. Trying again…";
+});
+
+if (may("photos:write")) {
+  beginPanel();
+  takeFiles(upload);
+}
+
+const kept = sessionStorage.getItem("place");
+sessionStorage.removeItem("place");
+if (kept && !location.hash) history.replaceState(null, "", kept);
+
+const view = document.getElementById("view");
+if (routes.length) {
+  begin(routes, view, (route) => {
+    for (const link of links) {
+      const here = link.dataset.place === route.name || link.dataset.place === route.within;
+      if (here) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+  });
+} else {
+  replace(view, h("p", { class: "empty" }, may("photos:write") ? "This key may upload photos and look at none. Drop them here." : "This key may look at nothing here."));
+}
