@@ -8,8 +8,8 @@ import { comeBackTo } from "./view_place.js";
 export function walking(list, id) {
   const home = place("/photos", list.filters);
   const back = h("a", { class: "button quiet", href: home, "aria-keyshortcuts": "Escape" }, "← Photos");
-  const newer = h("a", { class: "walk newer", "aria-label": "Newer photo", "aria-keyshortcuts": "ArrowLeft" }, "‹");
-  const older = h("a", { class: "walk older", "aria-label": "Older photo", "aria-keyshortcuts": "ArrowRight" }, "›");
+  const newer = h("a", { class: "walk newer", "aria-label": "Newer photo", "aria-keyshortcuts": "ArrowLeft" }, h("span", { "aria-hidden": "true" }, "‹"));
+  const older = h("a", { class: "walk older", "aria-label": "Older photo", "aria-keyshortcuts": "ArrowRight" }, h("span", { "aria-hidden": "true" }, "›"));
   const to = (other) => other && place(`/photos/${other.id}`, list.filters);
   const draw = () => {
     const at = list.indexOf(id);

@@ -53,7 +53,7 @@ function steps(task) {
 
 function drawAttempt(task, { number, worker, started_at: started, finished_at: finished, outcome, error, traceback }) {
   const ran = finished ? `${duration((new Date(finished) - new Date(started)) / 1000)}` : "until now";
-  const how = { completed: "done", failed: "failed", retried: "failed, to be tried again", snoozed: "put off", cancelled: "cancelled" }[outcome] ?? "being done";
+  const how = { completed: "done", failed: "failed", retried: "failed, to be tried again", snoozed: "to be gone on with later", cancelled: "cancelled" }[outcome] ?? "being done";
   return h("li", { class: outcome ?? "processing" },
     h("span", {}, `Attempt ${number}: ${how}`), h("span", { class: "faint" }, ` · ${ran} · ${when(started)} · `, h("span", { class: "mono" }, worker)),
     error && h("p", {}, plain(error.type), " ", h("span", { class: "faint" }, error.detail)),

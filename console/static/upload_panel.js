@@ -11,7 +11,7 @@ const EVERY_MS = 100;
 
 const heading = h("h2", { id: "uploads-title" });
 const bar = h("progress", { max: 1, "aria-label": "All uploads" });
-const rows = h("ul", { class: "uploads-list" });
+const rows = h("ul", { class: "uploads-list", role: "list", tabindex: "0", "aria-label": "Files" });
 const spoken = h("p", { class: "hidden", role: "status" });
 const buttons = h("div", { class: "uploads-buttons" });
 const panel = h("section", { class: "uploads", "aria-labelledby": "uploads-title", hidden: true }, h("header", {}, heading, buttons), bar, rows, spoken);
