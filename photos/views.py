@@ -14,7 +14,8 @@ from db.session import Database
 from db.tables import LIVE_STATES, TAKEN_AT, photos
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from photos.photo import COLUMNS, SIZES, Page, PhotoView, PreviewView, complete
-from storage.store import ObjectMissing, Store
+from storage.errors import ObjectMissing
+from storage.store import Store
 
 
 @dataclass(frozen=True)
