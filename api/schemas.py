@@ -189,4 +189,4 @@ def version_of(preview: PreviewView) -> str:
 
 
 def _url(photo: PhotoView, preview: PreviewView) -> str:
-    return url_for("photos.Preview", photo_id=photo.id, size=preview.size, v=version_of(preview))
+    return url_for("previews.Preview", photo_id=photo.id, size=preview.size, v=version_of(preview))

@@ -22,6 +22,7 @@ from api import (
     openapi,
     originals,
     photos,
+    previews,
     queues,
     shared,
     sign_in,
@@ -69,7 +70,7 @@ def build(rooms: Rooms, registry: CollectorRegistry, hosts: Hosts) -> Flask:
     api = errors.ProblemApi(app)
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
-    for room in (photos, originals, analysis, shared, events, tasks, queues, key_routes):
+    for room in (photos, previews, originals, analysis, shared, events, tasks, queues, key_routes):
         api.register_blueprint(room.blueprint)
     for page in (health, documents, sign_in):
         app.register_blueprint(page.blueprint)

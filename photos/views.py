@@ -48,6 +48,7 @@ class Filters:
 
 
 NO_FILTERS = Filters()
+LINK_S = 300.0
 
 
 class Views:
@@ -103,8 +104,7 @@ class Views:
             NotMadeYet, NotToBeHad
             StoreAway, DatabaseAway
         """
-        if size not in SIZES:
-            raise PhotoNotFound(f"there is no preview size {size!r}: there are {', '.join(SIZES)}")
+        _check_size(size)
         preview = self._preview(photo_id, size, owner)
         try:
             return preview, self._store.get(preview.key)
@@ -114,6 +114,18 @@ class Views:
             if renewed.key == preview.key:
                 raise
             return renewed, self._store.get(renewed.key)
+
+    def preview_link(self, photo_id: UUID, size: str, *, owner: str) -> tuple[PreviewView, str]:
+        """One preview with a link to it in the store, by which anyone may have it for `LINK_S`.
+
+        Raises:
+            PhotoNotFound: no such photo, or no such size.
+            NotMadeYet, NotToBeHad
+            DatabaseAway
+        """
+        _check_size(size)
+        preview = self._preview(photo_id, size, owner)
+        return preview, self._store.link(preview.key, valid_s=LINK_S)
 
     def shared_preview(self, photo_id: UUID) -> tuple[PreviewView, bytes]:
         """The medium preview, for whoever was given a link to it.
@@ -163,6 +175,11 @@ class Views:
         if key is None:  # deleted between the two looks
             raise PhotoNotFound(f"there is no photo {photo_id}")
         return self._store.chunks(key, part)
+
+
+def _check_size(size: str) -> None:
+    if size not in SIZES:
+        raise PhotoNotFound(f"there is no preview size {size!r}: there are {', '.join(SIZES)}")
 
 
 def _missing(photo: PhotoView, kind: str) -> NotMadeYet | NotToBeHad:

@@ -95,7 +95,7 @@ def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, P
 
 @pytest.fixture
 def bucket(s3_server: tuple[int, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[s3.Proxy]:
-    """An empty bucket, behind a proxy that makes faults; the `AWS_*` variables lead to it."""
+    """A place in a bucket, behind a proxy that makes faults; the `AWS_*` variables lead to it."""
     with s3.proxied(*s3_server) as proxy:
         for name, value in proxy.environment.items():
             monkeypatch.setenv(name, value)

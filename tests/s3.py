@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import shutil
 import subprocess
 import sys
 import threading
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from embedded import ports, processes
 
@@ -50,12 +50,18 @@ class Proxy(ThreadingHTTPServer):
     def __init__(self, port: int, folder: Path) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.s3_port = port
-        self.folder = folder
+        self.prefix = uuid4().hex
+        self._folder = folder / BUCKET / self.prefix
         self.asked: list[Asked] = []
         self.released = threading.Event()
         self._lock = threading.Lock()
         self._fault: Fault | None = None
         self._left = 0
+
+    @property
+    def url(self) -> str:
+        """A store of this proxy's own."""
+        return f"s3://{BUCKET}/{self.prefix}"
 
     @property
     def environment(self) -> dict[str, str]:
@@ -86,9 +92,9 @@ class Proxy(ThreadingHTTPServer):
             return self._fault.kind
 
     def files(self) -> list[str]:
-        """Every object of the bucket."""
-        bucket = self.folder / BUCKET
-        return sorted(str(path.relative_to(bucket)) for path in bucket.rglob("*") if path.is_file())
+        """Every object below `url`."""
+        found = (path for path in self._folder.rglob("*") if path.is_file())
+        return sorted(str(path.relative_to(self._folder)) for path in found)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that hangs up is no news."""
@@ -147,10 +153,11 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def served(folder: Path) -> Iterator[int]:
-    """S3 over a folder, in which each bucket is one more. Gives its port."""
+    """S3 over a folder, in which each bucket is one more; there is `BUCKET`. Gives its port."""
+    (folder / BUCKET).mkdir()
     port = ports.any_free_port()
     command = [*processes.tied("KILL"), str(_RCLONE), "serve", "s3", "--auth-key", f"{KEY},{SECRET}"]
-    command += ["--addr", f"127.0.0.1:{port}", "--config", "/dev/null", "--dir-cache-time", "0s", str(folder)]
+    command += ["--addr", f"127.0.0.1:{port}", "--config", "/dev/null", str(folder)]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
@@ -163,9 +170,7 @@ def served(folder: Path) -> Iterator[int]:
 
 @contextmanager
 def proxied(port: int, folder: Path) -> Iterator[Proxy]:
-    """A proxy before S3, whose bucket is there and empty."""
-    shutil.rmtree(folder / BUCKET, ignore_errors=True)
-    (folder / BUCKET).mkdir()
+    """A proxy before S3."""
     with Proxy(port, folder) as proxy:
         thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()

@@ -93,6 +93,23 @@ class Stack:
             except ProcessLookupError:
                 process.wait()
 
+    def terminate(self, name: str) -> None:
+        """SIGTERM, as `docker stop` does; nothing is waited for."""
+        self._running[name].terminate()
+
+    def has_ended(self, name: str) -> bool:
+        """Whether a process has ended."""
+        return self._running[name].poll() is not None
+
+    def takes_requests(self) -> bool:
+        """Whether the API takes connections."""
+        return not ports.port_free(self.settings.port)
+
+    def stored_files(self) -> list[str]:
+        """Every file in the store's folder, unfinished ones too."""
+        folder = Path(self.settings.storage_url.removeprefix("file://"))
+        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
     def key(self, owner: str, *scopes: str) -> dict[str, str]:
         """Headers with a new key of an owner; with no scope named, all but `admin`."""
         text = self._keys.create(owner, scopes or ("photos:write", "photos:read", "originals:read"))

@@ -13,7 +13,6 @@ from config import Settings
 from observability.metrics import StoreMetrics
 from storage.errors import ObjectMissing
 from storage.store import OPERATIONS, Store
-from tests.s3 import BUCKET
 
 Files = Callable[[], list[str]]
 DATA = random.Random(0).randbytes(12_000_000)  # more than two parts of S3's
@@ -24,8 +23,8 @@ def url(request: pytest.FixtureRequest, settings: Settings) -> str:
     """Where the store is."""
     if request.param == "folder":
         return settings.storage_url
-    request.getfixturevalue("bucket")
-    return f"s3://{BUCKET}/in/here"
+    url: str = request.getfixturevalue("bucket").url
+    return url
 
 
 @pytest.fixture
@@ -38,8 +37,8 @@ def store(url: str) -> Store:
 def stored_files(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Files:
     """Every file that the store has, unfinished ones too."""
     if url.startswith("s3:"):
-        proxy = request.getfixturevalue("bucket")
-        return lambda: [name.removeprefix("in/here/") for name in proxy.files()]
+        files: Files = request.getfixturevalue("bucket").files
+        return files
     root = tmp_path / "store"
     return lambda: sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
