@@ -67,6 +67,8 @@ def docker(folder: Path) -> Iterator[Docker]:
     finally:
         process.terminate()
         process.wait(60)
+        # dockerd leaves this mount, and with it the folder.
+        subprocess.run(["umount", f"{folder}/exec/netns/default"], stderr=subprocess.DEVNULL, check=False)
 
 
 def make_images(docker: Docker) -> None:

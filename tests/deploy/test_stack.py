@@ -77,6 +77,10 @@ class Containers:
         answer = ask(self.ports["PROMETHEUS_PORT"], "GET", path)
         return list(answer.json["data"]["result"])
 
+    def values(self, expression: str) -> list[str]:
+        """The numbers that Prometheus says."""
+        return [found["value"][1] for found in self.series(expression)]
+
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Containers]:
@@ -112,9 +116,10 @@ def test_a_photo_becomes_ready(stack: Containers) -> None:
 
 def test_prometheus_finds_both_workers_and_the_api(stack: Containers) -> None:
     until(lambda: len(stack.series('up{job="safelight", role="worker"} == 1')) == 2, timeout_s=90)
-    assert len(stack.series('up{job="safelight", role="api"} == 1')) == 2  # processes of one container
-    assert [found["value"][1] for found in stack.series('up{job="safelight-pipeline"}')] == ["1"]
-    assert [found["value"][1] for found in stack.series("safelight_workers_alive")] == ["2"]
+    api = 'up{job="safelight", role="api"} == 1'  # two processes of one container
+    until(lambda: len(stack.series(api)) == 2, timeout_s=60)
+    until(lambda: stack.values('up{job="safelight-pipeline"}') == ["1"], timeout_s=60)
+    until(lambda: stack.values("safelight_workers_alive") == ["2"], timeout_s=60)
     builds = {found["metric"]["revision"] for found in stack.series("safelight_build_info")}
     assert builds == {"of-the-tests"}
 
