@@ -13,6 +13,9 @@
 #   make bench-tasks  what the task layer does a second, and how soon it mends (ARGS="--json FILE")
 #   make bench-imaging  how right and how fast previews and metadata are  (ARGS="--json FILE")
 #   make drills     breaks a real service, with a real Prometheus and Alertmanager: does the right alert come?
+#   make secrets    .env with fresh passwords, for docker-compose.yml
+#   make test-docker  builds the image and runs the stack in containers, on a Docker of its own (as root, minutes;
+#                   apt-get install docker.io docker-compose debootstrap)
 #   make lock       write the locks anew             (ARGS=--upgrade for newer versions)
 
 BIN := .venv/bin
@@ -20,7 +23,8 @@ BIN := .venv/bin
 TIED := $(if $(shell command -v setpriv),setpriv --pdeathsig TERM)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run dev test test-slow test-browser lint lock dashboards dashboard-pictures screenshots bench-tasks bench-imaging drills
+.PHONY: run dev test test-slow test-browser test-docker lint lock dashboards dashboard-pictures screenshots secrets
+.PHONY: bench-tasks bench-imaging drills
 .DEFAULT_GOAL := run
 
 run: .venv/.local
@@ -30,13 +34,26 @@ dev: .venv/.dev
 	@exec $(TIED) $(BIN)/python local.py --reload
 
 test: .venv/.dev
-	$(BIN)/python -m pytest -m "not slow and not browser" -n auto --cov --cov-branch --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
+	$(BIN)/python -m pytest -m "not slow and not browser and not docker" -n auto --cov --cov-branch --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)
 
 test-slow: .venv/.dev
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
 test-browser: .venv/.dev
 	$(BIN)/python -m pytest -m browser $(ARGS)
+
+test-docker: .venv/.dev
+	$(BIN)/python -m pytest -m docker --timeout 1800 tests/deploy $(ARGS)
+
+# `set -C`: never over one that is there.
+secrets:
+	@set -C; umask 077; while IFS= read -r line; do \
+		case "$$line" in \
+			\#*) ;; \
+			*PASSWORD=|*KEY=|*KEY_ID=) line="$$line$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" ;; \
+		esac; \
+		printf '%s\n' "$$line"; \
+	done <.env.example >.env && echo "Wrote .env, for you alone to read."
 
 lint: .venv/.dev
 	$(BIN)/ruff check .

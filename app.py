@@ -70,7 +70,11 @@ def create_app(settings: Settings | None = None) -> Flask:
     registry = process_registry(version=settings.version, revision=settings.revision)
     database = Database(settings.database_url, application_name="safelight-api")
     client = connect(settings.redis_url)
-    store = Store(settings.storage_url, StoreMetrics(registry, operations=OPERATIONS))
+    store = Store(
+        settings.storage_url,
+        StoreMetrics(registry, operations=OPERATIONS),
+        reached_by=settings.store_reached_by,
+    )
     submitter = Submitter(Courier(make_broker(client)), KINDS, window=settings.window)
     photo_metrics = PhotoMetrics(registry)
     intake = Intake(database, store, submitter, photo_metrics, max_bytes=settings.max_upload_bytes)
@@ -117,6 +121,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         ),
         places=Places(settings.api_waiting),
         retention_s=settings.retention_s,
+        redirects_previews=settings.preview_redirect != "off",
     )
     app = api.service.build(rooms, registry, hosts_of(settings.hosts, settings.host))
     if proxies := settings.trusted_proxies:
@@ -135,6 +140,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         build=Build(settings.version, settings.revision),
     )
     app.extensions["safelight.hub"] = hub
+    app.extensions["safelight.drain_s"] = settings.drain_s
     upkeep = Upkeep(database, store, submitter, photo_states)
     for command in (
         cli.keys.commands(keys),

@@ -61,6 +61,9 @@ class Settings:
     analysis_breaker_s: float = 30.0
     grafana_url: str = ""
     prometheus_url: str = ""
+    preview_redirect: str = "off"
+    drain_s: float = 0.0
+    grace_s: float = 8.0
     log_format: str = "json"
     version: str = "0.2.0"
     revision: str = "unknown"
@@ -106,7 +109,11 @@ class Settings:
         if problems:
             raise ConfigError("; ".join(problems))
         settings = cls(**values)
-        if problems := _contradictions(settings):
+        problems = _contradictions(settings)
+        if settings.store_reached_by and environment.get("AWS_ENDPOINT_URL_S3"):
+            # obstore would sign for that, whatever else it is given.
+            problems.append("with an address in SAFELIGHT_PREVIEW_REDIRECT use AWS_ENDPOINT_URL, not ..._S3")
+        if problems:
             raise ConfigError("; ".join(problems))
         return settings
 
@@ -114,6 +121,11 @@ class Settings:
     def shared_previews_url(self) -> str:
         """What links to previews begin with, as others reach the API."""
         return f"{self.public_url.rstrip('/')}/v1/shared/previews/"
+
+    @property
+    def store_reached_by(self) -> str:
+        """How clients reach the store, where it isn't as we do."""
+        return self.preview_redirect if self.preview_redirect not in ("on", "off") else ""
 
 
 _REQUIRED = {
@@ -135,6 +147,7 @@ _SCHEMES = {
 }
 _RATE = re.compile(r"[1-9]\d*/(second|minute|hour|day)|off")
 _HOST = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*\]?")
+_REDIRECT = re.compile(r"on|off|https?://[A-Za-z0-9.-]+(:\d+)?")
 _KEY_LENGTH = 32
 _CHOICES = {"log_format": ("json", "text"), "analysis_send": ("metadata", "preview", "url")}
 
@@ -156,7 +169,9 @@ def _problem(name: str, value: Any) -> str | None:
         return "must be as 600/minute, or off"
     if name == "hosts" and not all(_HOST.fullmatch(host.strip()) for host in value.split(",")):
         return "must be names or addresses without a port, with commas between them"
-    if name == "trusted_proxies" and value == 0:
+    if name == "preview_redirect" and not _REDIRECT.fullmatch(value):
+        return "must be off, on, or https://host, without a path"
+    if name in ("trusted_proxies", "drain_s") and value == 0:
         return None
     if isinstance(value, int | float) and not 0 < value < float("inf"):
         return "must be above 0"
@@ -180,6 +195,8 @@ def _contradictions(settings: Settings) -> list[str]:
         problems.append("SAFELIGHT_MONITORING_PORT must be set where SAFELIGHT_PORT is 65535")
     if settings.analysis_send == "url" and not (settings.public_url and settings.signing_key):
         problems.append("SAFELIGHT_ANALYSIS_SEND=url needs SAFELIGHT_PUBLIC_URL and SAFELIGHT_SIGNING_KEY")
+    if settings.preview_redirect != "off" and not settings.storage_url.startswith("s3://"):
+        problems.append("SAFELIGHT_PREVIEW_REDIRECT needs SAFELIGHT_STORAGE_URL=s3://bucket/prefix")
     if settings.heartbeat_s > settings.lease_s / 2:
         problems.append("SAFELIGHT_HEARTBEAT_S must be at most half of SAFELIGHT_LEASE_S")
     return problems

@@ -1,5 +1,6 @@
 """How gunicorn runs the API: `gunicorn 'app:create_app()'` in this folder reads this file by itself."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ threads = _settings.api_threads + _settings.api_waiting
 worker_connections = threads + 1000
 # Only SAFELIGHT_TRUSTED_PROXIES says whose word is taken for the scheme, not where it comes from.
 forwarded_allow_ips = ""
-graceful_timeout = 8
+# From SIGTERM on: requests are taken while the end is announced, then those under way have their grace.
+graceful_timeout = math.ceil(_settings.drain_s + _settings.grace_s)
 keepalive = 5
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 - gunicorn's heartbeat file
 control_socket_disable = True

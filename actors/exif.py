@@ -15,6 +15,8 @@ def declare(broker: dramatiq.Broker, rooms: Rooms) -> None:
     @dramatiq.actor(broker=broker, actor_name=EXIF.name, queue_name=EXIF.name)
     def read_metadata(task_id: str) -> None:
         with rooms.work.claimed(EXIF.name, task_id) as task:
-            with rooms.results.original(task.subject) as path:
-                metadata = rooms.sandbox.call(read_exif, path, time_limit_s=task.left_s)
+            metadata = rooms.results.metadata(
+                task.subject,
+                lambda path, present: rooms.sandbox.call(read_exif, path, present, time_limit_s=task.left_s),
+            )
             task.complete(lambda tx: rooms.results.save_exif(tx, task.subject, metadata))

@@ -19,7 +19,7 @@ from observability.logs import logging_with
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from photos.kinds import NO_PREVIEW
 from remote.errors import BreakerOpen, RemoteError, RemoteTrouble
-from storage.store import ObjectMissing, StoreAway
+from storage.errors import ObjectMissing, StoreAway
 from tasks.errors import DependencyAway, LeaseLost, Permanent, StaleMessage, TaskError, Transient
 from tasks.records import Failure
 from tasks.work import Claim, Work

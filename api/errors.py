@@ -16,7 +16,7 @@ from werkzeug.http import HTTP_STATUS_CODES
 from db.session import DatabaseAway
 from imaging.errors import ImagingError
 from photos import errors as photo_errors
-from storage.store import ObjectMissing, StoreAway
+from storage.errors import ObjectMissing, StoreAway
 from tasks.errors import BacklogFull
 from tasks.queues import UnknownQueue
 

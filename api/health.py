@@ -20,7 +20,11 @@ def livez() -> Response:
 
 @blueprint.get("/readyz")
 def readyz() -> tuple[Response, int]:
-    """200 if uploads can be taken, else 503; says of each dependency whether it is up."""
+    """200 if uploads can be taken, else 503; says of each dependency whether it is up.
+
+    It says 503 as well when the process is to end, before it takes no more requests.
+    """
     up = rooms().dependencies.up()
     ready = all(up[name] for name in _NEEDED)
-    return jsonify(status="ready" if ready else "not ready", dependencies=up), 200 if ready else 503
+    status = "leaving" if rooms().leaving.is_set() else "ready" if ready else "not ready"
+    return jsonify(status=status, dependencies=up), 200 if status == "ready" else 503

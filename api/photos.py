@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from flask import Response, request, url_for
+from flask import request, url_for
 from flask.views import MethodView
 from flask_smorest import Blueprint
 
@@ -21,14 +21,13 @@ from api.schemas import (
     PhotoSchema,
     PhotosSchema,
     UploadArguments,
-    version_of,
 )
 from api.task_schemas import ReprocessArguments
 from api.tracing import log_more
 from api.upload import BODY, FORM_OF_SEVERAL, received
 from api.waiting import wait_asked, wait_while
 from photos.intake import Upload
-from photos.photo import SIZES, PhotoView
+from photos.photo import PhotoView
 from photos.views import Filters
 
 blueprint = Blueprint(
@@ -41,10 +40,6 @@ _LOCATION = {
     "Idempotent-Replayed": {"description": "`true`: the answer of a request before", "schema": _TEXT},
 }
 _APPLIED = {"Preference-Applied": {"description": "that it was waited", "schema": _TEXT}}
-_CACHED = {
-    "ETag": {"description": "strong", "schema": _TEXT},
-    "Cache-Control": {"description": "for ever with the right `?v=`", "schema": _TEXT},
-}
 _PREFER = {
     "in": "header",
     "name": "Prefer",
@@ -52,17 +47,6 @@ _PREFER = {
     "example": "wait=10",
     "description": "`wait=N` (RFC 7240): hold the answer until the photo is finished, N seconds at most",
 }
-_OF_PREVIEWS = [
-    {"in": "path", "name": "size", "required": True, "schema": {"type": "string", "enum": list(SIZES)}},
-    {
-        "in": "query",
-        "name": "v",
-        "schema": {"type": "string"},
-        "description": "as the photo's `url`s have it; then the answer may be cached for ever",
-    },
-    {"in": "header", "name": "If-None-Match", "schema": {"type": "string"}},
-]
-_FOREVER = "private, immutable, max-age=31536000"
 
 
 @blueprint.route("")
@@ -212,26 +196,6 @@ class Reprocess(MethodView):
         owner = current_key().owner
         rooms().reprocessing.reprocess(photo_id, arguments["kinds"], owner=owner)
         return rooms().views.get(photo_id, owner=owner)
-
-
-@blueprint.route("/<uuid:photo_id>/previews/<string:size>")
-class Preview(MethodView):
-    """A preview's bytes."""
-
-    @requires("photos:read")
-    @blueprint.doc(parameters=_OF_PREVIEWS)
-    @blueprint.response(200, content_type="image/jpeg", headers=_CACHED)
-    @blueprint.alt_response(304, description="The client has it already")
-    @blueprint.alt_response(202, description="It is being made: try again after Retry-After seconds")
-    def get(self, photo_id: UUID, size: str) -> Response:
-        """A preview: `small`, `medium` or `large`; strong ETag, cached for ever under `?v=`."""
-        preview, data = rooms().views.preview(photo_id, size, owner=current_key().owner)
-        response = Response(data, content_type=preview.media_type)
-        response.set_etag(preview.sha256)
-        current = request.args.get("v") == version_of(preview)
-        response.headers["Cache-Control"] = _FOREVER if current else "private, no-cache"
-        response.make_conditional(request)
-        return response
 
 
 @blueprint.route("/<uuid:photo_id>/exif")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from flask import current_app
@@ -54,6 +55,8 @@ class Rooms:
         max_batch_bytes: the largest form of several files.
         places: for clients that wait.
         retention_s: how long the history of what has ended is kept.
+        redirects_previews: whether the store hands previews out itself.
+        leaving: set when this process is to end, and should be sent no more requests.
     """
 
     keys: Keys
@@ -79,6 +82,8 @@ class Rooms:
     hub: Hub
     places: Places
     retention_s: float
+    redirects_previews: bool
+    leaving: threading.Event = field(default_factory=threading.Event)
 
 
 def rooms() -> Rooms:

@@ -227,4 +227,4 @@ def version_of(preview: PreviewView) -> str:
 
 def preview_url(photo: PhotoView, preview: PreviewView) -> str:
     """Where a preview is, for as long as its bytes are these."""
-    return url_for("photos.Preview", photo_id=photo.id, size=preview.size, v=version_of(preview))
+    return url_for("previews.Preview", photo_id=photo.id, size=preview.size, v=version_of(preview))

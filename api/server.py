@@ -1,4 +1,4 @@
-"""gunicorn's threads, with a limit for the head of a request.
+"""gunicorn's threads, with a limit for the head of a request, and with an end that is announced first.
 
 gunicorn waits for a connection's first byte as long as it likes, without a thread; from then on it reads the
 head on a thread, without any limit of time: clients that send half a head would hold all threads.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
@@ -24,6 +25,27 @@ class Worker(ThreadWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._here = threading.local()
+        self._leaving: threading.Timer | None = None
+
+    def handle_exit(self, sig: Any, frame: Any) -> None:
+        """SIGTERM: `/readyz` says 503; the rest goes on until whoever sends requests here has seen it."""
+        if getattr(self, "wsgi", None) is None:  # it is starting yet
+            super().handle_exit(sig, frame)
+            return
+        if self._leaving is not None:
+            return
+        self.wsgi.extensions["safelight"].leaving.set()
+        leave = partial(super().handle_exit, sig, None)
+        self._leaving = threading.Timer(self.wsgi.extensions["safelight.drain_s"], leave)
+        self._leaving.daemon = True
+        self._leaving.start()
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """At the end of the announcement refuse connections: in the queue they would wait for nothing."""
+        super().set_accept_enabled(enabled)
+        if not enabled and not self.alive:
+            for listener in self.sockets:
+                listener.close()
 
     def handle(self, conn: Any) -> Any:
         """Serve a request of a connection, in a thread; its head is waited for `HEAD_S`."""

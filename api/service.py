@@ -23,6 +23,7 @@ from api import (
     openapi,
     originals,
     photos,
+    previews,
     queues,
     shared,
     sign_in,
@@ -71,7 +72,8 @@ def build(rooms: Rooms, registry: CollectorRegistry, hosts: Hosts) -> Flask:
     api = errors.ProblemApi(app)
     api.spec.components.security_scheme("key", _BEARER)
     api.spec.options["security"] = [{"key": []}]
-    for room in (photos, originals, analysis, shared, events, tasks, queues, system, key_routes):
+    blueprints = (photos, previews, originals, analysis, shared, events, tasks, queues, system, key_routes)
+    for room in blueprints:
         api.register_blueprint(room.blueprint)
     for page in (health, documents, sign_in, console):
         app.register_blueprint(page.blueprint)

@@ -13,7 +13,7 @@ from flask.cli import AppGroup
 
 from db.session import DatabaseAway
 from observability.logs import logging_with
-from storage.store import StoreAway
+from storage.errors import StoreAway
 
 
 class Command(click.Command):

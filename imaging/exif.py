@@ -1,11 +1,12 @@
 """The metadata of one photo: normalised fields, and all raw tags."""
 
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from imaging import exif_block, exif_tags, formats, isobmff, xmp, xmp_fields
+from imaging import exif_block, exif_tags, formats, isobmff, partial, xmp, xmp_fields
 from imaging.exif_fields import normalise
 from imaging.exif_raw import Json, jsonable, text
 
@@ -25,17 +26,19 @@ class Metadata:
     """By directory and tag, such as "EXIF FNumber" or "XMP dc:creator"; safe for PostgreSQL's jsonb."""
 
 
-def read_exif(path: Path) -> Metadata:
+def read_exif(path: Path, present: Sequence[tuple[int, int]] | None = None) -> Metadata:
     """Read the metadata of a photo; a photo without any gives fields of None.
 
     Args:
         path: the photo; what it is, its bytes say. Only headers are read, not the picture's data.
+        present: what is there of a file with holes, as (first byte, end); None for all.
 
     Raises:
+        BytesMissing: what isn't there is needed.
         NotAnImage, UnsupportedFormat: by the first bytes.
         OSError: the file cannot be opened.
     """
-    with path.open("rb") as file:
+    with partial.opened(path, present) as file:
         media_type = formats.identify(file)
         tags = _tags(file, media_type)
         properties = xmp.parse(exif_block.find_xmp(file, media_type) or b"")

@@ -10,7 +10,8 @@ from sqlalchemy import delete, select
 from db.session import Database, Transaction
 from db.tables import events, photos, previews
 from photos.errors import PhotoNotFound
-from storage.store import Store, StoreAway
+from storage.errors import StoreAway
+from storage.store import Store
 from tasks import states
 
 logger = logging.getLogger(__name__)

@@ -20,7 +20,8 @@ from photos.filenames import tidy
 from photos.idempotency import Reservation
 from photos.kinds import REQUIRED
 from photos.photo import Accepted
-from storage.store import Store, StoreAway
+from storage.errors import StoreAway
+from storage.store import Store
 from tasks import states
 from tasks.submit import Submitter
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,12 @@ from sqlalchemy import delete, insert, select, update
 from db.session import Database, Transaction
 from db.tables import photos, previews
 from imaging.exif import Metadata
+from imaging.partial import BytesMissing
 from imaging.preview import Rendering
 from observability.metrics import PhotoMetrics
 from photos.errors import PhotoNotFound
-from storage.store import ObjectMissing, Store
+from storage.errors import ObjectMissing
+from storage.store import Store
 from tasks.errors import LeaseLost
 
 
@@ -32,6 +34,10 @@ class StoredPreview:
     size_bytes: int
     sha256: bytes
     key: str
+
+
+# After so many parts of an original (a PNG keeps texts behind its picture) the rest comes at once.
+_PARTS = 6
 
 
 class Results:
@@ -50,19 +56,37 @@ class Results:
             PhotoNotFound: it was deleted.
             ObjectMissing, StoreAway, DatabaseAway
         """
+        with self._store.local_file(self._original_key(photo_id)) as path, _while_it_is_there(path):
+            yield path
+
+    def metadata(
+        self, photo_id: UUID, read: Callable[[Path, list[tuple[int, int]] | None], Metadata]
+    ) -> Metadata:
+        """What is read of the original's headers; if it is far away only those come here.
+
+        Args:
+            read: as `imaging.exif.read_exif`.
+
+        Raises:
+            PhotoNotFound: it was deleted.
+            ObjectMissing, StoreAway, DatabaseAway
+        """
+        with self._store.partial_file(self._original_key(photo_id)) as file, _while_it_is_there(file.path):
+            for _ in range(_PARTS):
+                try:
+                    return read(file.path, file.present)
+                except BytesMissing as error:
+                    file.fill(error.part)
+            file.fill()
+            return read(file.path, file.present)
+
+    def _original_key(self, photo_id: UUID) -> str:
         with self._database.transaction() as tx:
             query = select(photos.c.original_key).where(photos.c.id == photo_id)
-            key = tx.execute(query).scalar_one_or_none()
+            key: str | None = tx.execute(query).scalar_one_or_none()
         if key is None:
             raise PhotoNotFound(str(photo_id))
-        with self._store.local_file(key) as path:
-            try:
-                yield path
-            except FileNotFoundError as error:
-                if path.exists():
-                    raise
-                # it went while it was being read: the photo was deleted
-                raise ObjectMissing("the original went while it was being read") from error
+        return key
 
     @contextmanager
     def stored_previews(
@@ -90,7 +114,7 @@ class Results:
         for preview in rendering.previews:
             name = f"{photo_id.hex}.{attempt}.{preview.size}"
             key = f"previews/{photo_id.hex[:2]}/{name}"
-            self._store.put(key, preview.data)
+            self._store.put(key, preview.data, media_type=preview.media_type)
             stored.append(
                 StoredPreview(
                     preview.size,
@@ -126,3 +150,14 @@ class Results:
         """Replace the photo's metadata."""
         changes = {"exif": metadata.fields, "exif_raw": metadata.raw}
         tx.execute(update(photos).where(photos.c.id == photo_id).values(changes))
+
+
+@contextmanager
+def _while_it_is_there(path: Path) -> Iterator[None]:
+    """Tell of an original that goes while it is being read: the photo was deleted."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        if path.exists():
+            raise
+        raise ObjectMissing("the original went while it was being read") from error

@@ -14,7 +14,8 @@ from db.session import Database
 from db.tables import LIVE_STATES, TAKEN_AT, photos
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from photos.photo import COLUMNS, SIZES, Page, PhotoView, PreviewView, complete
-from storage.store import ObjectMissing, Store
+from storage.errors import ObjectMissing
+from storage.store import Store
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Filters:
 
 
 NO_FILTERS = Filters()
+LINK_S = 300.0
 
 
 class Views:
@@ -110,8 +112,7 @@ class Views:
             NotMadeYet, NotToBeHad
             StoreAway, DatabaseAway
         """
-        if size not in SIZES:
-            raise PhotoNotFound(f"there is no preview size {size!r}: there are {', '.join(SIZES)}")
+        _check_size(size)
         preview = self._preview(photo_id, size, owner)
         try:
             return preview, self._store.get(preview.key)
@@ -121,6 +122,18 @@ class Views:
             if renewed.key == preview.key:
                 raise
             return renewed, self._store.get(renewed.key)
+
+    def preview_link(self, photo_id: UUID, size: str, *, owner: str) -> tuple[PreviewView, str]:
+        """One preview with a link to it in the store, by which anyone may have it for `LINK_S`.
+
+        Raises:
+            PhotoNotFound: no such photo, or no such size.
+            NotMadeYet, NotToBeHad
+            DatabaseAway
+        """
+        _check_size(size)
+        preview = self._preview(photo_id, size, owner)
+        return preview, self._store.link(preview.key, valid_s=LINK_S)
 
     def shared_preview(self, photo_id: UUID) -> tuple[PreviewView, bytes]:
         """The medium preview, for whoever was given a link to it.
@@ -170,6 +183,11 @@ class Views:
         if key is None:  # deleted between the two looks
             raise PhotoNotFound(f"there is no photo {photo_id}")
         return self._store.chunks(key, part)
+
+
+def _check_size(size: str) -> None:
+    if size not in SIZES:
+        raise PhotoNotFound(f"there is no preview size {size!r}: there are {', '.join(SIZES)}")
 
 
 def _missing(photo: PhotoView, kind: str) -> NotMadeYet | NotToBeHad:

@@ -12,34 +12,19 @@ from urllib.parse import unquote, urlsplit
 
 import obstore
 from obstore.exceptions import BaseError as ObstoreError
-from obstore.store import LocalStore, ObjectStore, from_url
+from obstore.store import LocalStore, ObjectStore
 
 from observability.metrics import StoreMetrics
+from storage.bucket import PART_BYTES, PARTS_AT_ONCE, PIECE_BYTES, Bucket
+from storage.errors import ObjectMissing, StoreAway, told
 from storage.folder import Folder
+from storage.partial import PartialFile
 from storage.writer import CHUNK_BYTES, Writer
 
 if TYPE_CHECKING:
-    from obstore import GetOptions
-    from obstore.store import ClientConfig, RetryConfig
+    from obstore import Attributes, GetOptions
 
 OPERATIONS = ("put", "get", "delete", "check")
-
-
-class StoreAway(Exception):
-    """The store can't be reached or can't take more (a full disk, say); trying later may help."""
-
-
-class ObjectMissing(Exception):
-    """There is no object under that key."""
-
-
-# A store that hangs must be told to be away within a task's time limit; obstore's own limits are minutes.
-_CLIENT_OPTIONS: ClientConfig = {
-    "connect_timeout": timedelta(seconds=3),
-    "timeout": timedelta(seconds=10),
-    "allow_http": True,  # an endpoint that is given as http is meant so
-}
-_RETRIES: RetryConfig = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
 
 
 class Store:
@@ -47,30 +32,39 @@ class Store:
 
     Args:
         url: `file:///folder` or `s3://bucket/prefix`.
+        reached_by: how clients reach an S3 store, if not as we do.
     """
 
-    def __init__(self, url: str, metrics: StoreMetrics) -> None:
+    def __init__(self, url: str, metrics: StoreMetrics, *, reached_by: str = "") -> None:
         self.metrics = metrics
         self._folder: Folder | None = None
+        self._bucket: Bucket | None = None
         self.backend: ObjectStore
         if url.startswith("file://"):
             self._folder = Folder(Path(unquote(urlsplit(url).path)))
             self.backend = LocalStore(self._folder.path, mkdir=True)
         else:
-            self.backend = from_url(url, client_options=_CLIENT_OPTIONS, retry_config=_RETRIES)
+            self._bucket = Bucket(url, reached_by)
+            self.backend = self._bucket.backend
 
     def writer(self, key: str) -> Writer:
         """Begin a new object. A key is never written twice, and never made from user text."""
-        return Writer(self, key)
+        if self._bucket is None:
+            return Writer(self, key, part_bytes=CHUNK_BYTES, parts_at_once=1)
+        return Writer(self, key, part_bytes=PART_BYTES, parts_at_once=PARTS_AT_ONCE)
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes, *, media_type: str | None = None) -> None:
         """Store one whole object.
+
+        Args:
+            media_type: what S3 says that it is, to those who come by a link.
 
         Raises:
             StoreAway
         """
+        attributes: Attributes = {"Content-Type": media_type} if media_type and self._bucket else {}
         with self.translating("put"), self.metrics.duration.labels("put").time():
-            obstore.put(self.backend, key, data)
+            obstore.put(self.backend, key, data, attributes=attributes or None)
             self.sync(key)
 
     def get(self, key: str) -> bytes:
@@ -79,7 +73,7 @@ class Store:
             return bytes(obstore.get(self.backend, key).bytes())
 
     def chunks(self, key: str, part: tuple[int, int] | None = None) -> Iterator[bytes]:
-        """An object's bytes, about a MiB at a time; it is opened at once, before the first step.
+        """An object's bytes, a few MiB at a time at most; it is opened at once, before the first step.
 
         Args:
             part: (first byte, end) if not all of it is wanted; nothing else is read then.
@@ -88,6 +82,10 @@ class Store:
             ObjectMissing
             StoreAway: here, or at any step.
         """
+        if self._bucket is not None:
+            size_bytes = self._size_bytes(key)
+            first, end = part or (0, size_bytes)
+            return self._pieces(key, first, min(end, size_bytes))
         with self.translating("get"):
             options: GetOptions = {} if part is None else {"range": part}
             stream = obstore.get(self.backend, key, options=options).stream(min_chunk_size=CHUNK_BYTES)
@@ -97,6 +95,12 @@ class Store:
         with self.translating("get"):
             for chunk in stream:
                 yield bytes(chunk)
+
+    def _pieces(self, key: str, first: int, end: int) -> Iterator[bytes]:
+        for at in range(first, end, PIECE_BYTES):
+            with self.translating("get"), self.metrics.duration.labels("get").time():
+                piece = bytes(obstore.get_range(self.backend, key, start=at, end=min(at + PIECE_BYTES, end)))
+            yield piece
 
     def delete(self, key: str) -> None:
         """Remove an object, if it is there.
@@ -124,11 +128,25 @@ class Store:
                 path.stat()
             yield path
             return
-        with tempfile.TemporaryDirectory(prefix="safelight-") as folder:
-            path = Path(folder) / "object"
+        with _copy() as path:
             with path.open("wb") as file:
                 file.writelines(self.chunks(key))
             yield path
+
+    @contextmanager
+    def partial_file(self, key: str) -> Iterator[PartialFile]:
+        """As `local_file`, but of S3's only what is read of it is fetched.
+
+        Raises:
+            ObjectMissing, StoreAway
+        """
+        if self._folder is not None:
+            with self.local_file(key) as path:
+                yield PartialFile.whole(path)
+            return
+        size_bytes = self._size_bytes(key)
+        with _copy() as path:
+            yield PartialFile(path, size_bytes, lambda part: self._pieces(key, *part))
 
     def size_bytes(self, key: str) -> int | None:
         """An object's size; None if there is no such object.
@@ -137,10 +155,19 @@ class Store:
             StoreAway
         """
         try:
-            with self.translating("get"):
-                return int(obstore.head(self.backend, key)["size"])
+            return self._size_bytes(key)
         except ObjectMissing:
             return None
+
+    def _size_bytes(self, key: str) -> int:
+        with self.translating("get"):
+            return int(obstore.head(self.backend, key)["size"])
+
+    def link(self, key: str, *, valid_s: float) -> str:
+        """A link by which anyone may GET an object of S3 for a while. The store isn't asked for it."""
+        if self._bucket is None:
+            raise NotImplementedError("a folder answers no links")
+        return self._bucket.link(key, valid_s=valid_s)
 
     def keys(self, prefix: str, *, older_than_s: float) -> Iterator[list[str]]:
         """Keys of the objects under `prefix` that were written that long ago, in batches.
@@ -188,6 +215,15 @@ class Store:
             yield
         except (ObstoreError, OSError) as error:
             if isinstance(error, FileNotFoundError) and operation in ("get", "delete"):
-                raise ObjectMissing(str(error).partition("\n")[0]) from error
+                if self._bucket is not None:
+                    self.check()  # S3 says 404 of a bucket too: then all is away, and nothing is missing
+                raise ObjectMissing(told(error)) from error
             self.metrics.errors.labels(operation).inc()
-            raise StoreAway(str(error).partition("\n")[0]) from error
+            raise StoreAway(told(error)) from error
+
+
+@contextmanager
+def _copy() -> Iterator[Path]:
+    """A place for an object's copy, for as long as the block."""
+    with tempfile.TemporaryDirectory(prefix="safelight-") as folder:
+        yield Path(folder) / "object"

@@ -19,7 +19,7 @@ from db.tables import metadata
 from embedded.ports import any_free_port
 from observability.metrics import StoreMetrics
 from storage.store import OPERATIONS, Store
-from tests import servers
+from tests import s3, servers
 from tests.hand import Hand
 from tests.http import Client
 from tests.stack import Stack
@@ -83,6 +83,23 @@ def stored_files(store: Store, tmp_path: Path) -> Callable[[], list[str]]:
     """Every file in the store's folder, unfinished ones too."""
     folder = tmp_path / "store"
     return lambda: sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, Path]]:
+    """A real S3 server: its port, and the folder that it keeps buckets in."""
+    folder = tmp_path_factory.mktemp("s3")
+    with s3.served(folder) as port:
+        yield port, folder
+
+
+@pytest.fixture
+def bucket(s3_server: tuple[int, Path], monkeypatch: pytest.MonkeyPatch) -> Iterator[s3.Proxy]:
+    """A place in a bucket, behind a proxy that makes faults; the `AWS_*` variables lead to it."""
+    with s3.proxied(*s3_server) as proxy:
+        for name, value in proxy.environment.items():
+            monkeypatch.setenv(name, value)
+        yield proxy
 
 
 @pytest.fixture

@@ -51,8 +51,7 @@ class Hand:
     def exif(self, photo_id: UUID | str) -> None:
         """Read and store the photo's metadata."""
         with self.work.claimed("exif", self.task(photo_id, "exif")) as claim:
-            with self.results.original(claim.subject) as path:
-                metadata = read_exif(path)
+            metadata = self.results.metadata(claim.subject, read_exif)
             claim.complete(lambda tx: self.results.save_exif(tx, claim.subject, metadata))
 
     def finish(self, photo_id: UUID | str) -> None:

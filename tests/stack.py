@@ -82,9 +82,10 @@ class Stack:
             )
 
     def stop(self, name: str, signum: signal.Signals = signal.SIGTERM) -> None:
-        """End one process and wait for it; `start` starts it again."""
+        """End one process, as `docker stop` does, and wait for it; `start` starts it again."""
         self._running[name].send_signal(signum)
-        self._running[name].wait(_END_S)
+        status = self._running[name].wait(_END_S)
+        assert signum != signal.SIGTERM or status == 0, f"{name} ended with {status}"
 
     def end(self) -> None:
         """End every process, and whatever is left of its group."""
@@ -104,6 +105,23 @@ class Stack:
                 os.killpg(process.pid, signal.SIGKILL)
             except ProcessLookupError:
                 process.wait()
+
+    def terminate(self, name: str) -> None:
+        """SIGTERM, as `docker stop` does; nothing is waited for."""
+        self._running[name].terminate()
+
+    def has_ended(self, name: str) -> bool:
+        """Whether a process has ended."""
+        return self._running[name].poll() is not None
+
+    def takes_requests(self) -> bool:
+        """Whether the API takes connections."""
+        return not ports.port_free(self.settings.port)
+
+    def stored_files(self) -> list[str]:
+        """Every file in the store's folder, unfinished ones too."""
+        folder = Path(self.settings.storage_url.removeprefix("file://"))
+        return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
     def key(self, owner: str, *scopes: str) -> dict[str, str]:
         """Headers with a new key of an owner; with no scope named, all but `admin`."""

@@ -44,7 +44,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     }
     given |= {"port": "78", "lease_s": "15", "rate_limit": "7/hour"}
     given |= {"analysis_url": "https://host/ask", "analysis_send": "preview"}
-    given |= {"public_url": "https://host", "signing_key": "k" * 32}
+    given |= {"public_url": "https://host", "signing_key": "k" * 32, "preview_redirect": "off"}
     given |= {"grafana_url": "https://g", "prometheus_url": "http://p:9090"}
     variables = {f"SAFELIGHT_{name.upper()}": value for name, value in given.items()}
     settings = Settings.from_environment({**NEEDED, **variables})
@@ -81,6 +81,10 @@ def test_an_empty_variable_is_one_that_is_not_set(text: str) -> None:
         ("LEASE_S", "-1"),
         ("HEARTBEAT_S", "1 s"),
         ("LOG_FORMAT", "xml"),
+        ("PREVIEW_REDIRECT", "yes"),
+        ("PREVIEW_REDIRECT", "on"),
+        ("PREVIEW_REDIRECT", "https://host/path"),
+        ("DRAIN_S", "-1"),
         ("ANALYSIS_URL", "ftp://host"),
         ("ANALYSIS_URL", "https://me:secret@host/ask"),
         ("ANALYSIS_SEND", "original"),

@@ -9,7 +9,7 @@ from db.session import DatabaseAway
 from imaging import errors as imaging_errors
 from photos.errors import PhotoNotFound
 from photos.kinds import ERROR_TYPES
-from storage.store import ObjectMissing, StoreAway
+from storage.errors import ObjectMissing, StoreAway
 from tasks.errors import DependencyAway, LeaseLost, Permanent, TaskError, TimeLimitReached, Transient
 
 

@@ -19,7 +19,7 @@ from db.session import Database
 from imaging.errors import NotAnImage
 from imaging.sandbox import Sandbox
 from observability.logs import JsonFormatter, logging_with
-from storage.store import StoreAway
+from storage.errors import StoreAway
 from tasks.errors import LeaseLost, Transient
 from tasks.kinds import Kind
 from tasks.work import Claim

@@ -11,7 +11,7 @@ import pytest
 from api.batch import MAX_FILES
 from config import Settings
 from db.session import Database
-from storage.store import StoreAway
+from storage.errors import StoreAway
 from tests.http import Answer, Client, multipart
 from tests.pictures import jpeg, png
 

@@ -126,11 +126,6 @@ class Farm(Stack):
         """Returns when the API and all workers are ready."""
         assert processes.settles(self._ready, timeout_s=_READY_S), self.log("api")
 
-    def stop(self, name: str) -> None:
-        """SIGTERM, as `docker stop` does; returns when it has ended."""
-        self._running[name].terminate()
-        assert self._running[name].wait(_READY_S) == 0
-
     def pause_worker(self, name: str, signum: signal.Signals) -> None:
         """SIGSTOP makes a zombie of a worker, SIGCONT wakes it."""
         for pid in self.pids(name):

@@ -13,7 +13,8 @@ from imaging.preview import render
 from photos.errors import PhotoNotFound
 from photos.intake import Intake
 from photos.views import Views
-from storage.store import ObjectMissing, Store
+from storage.errors import ObjectMissing
+from storage.store import Store
 from tasks.errors import LeaseLost
 from tests.hand import Hand
 from tests.pictures import MAKE, jpeg

@@ -10,7 +10,8 @@ from db.session import Database
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from photos.intake import Intake
 from photos.views import Views
-from storage.store import ObjectMissing, Store
+from storage.errors import ObjectMissing
+from storage.store import Store
 from tests.hand import Hand
 from tests.pictures import jpeg
 

@@ -1,26 +1,46 @@
-"""Objects in a local folder: streamed, durable, and gone without a trace when given up."""
+"""What a store does, wherever it keeps its objects: every test here runs over a folder and over S3."""
 
 from __future__ import annotations
 
-import os
 import random
-import socket
-import threading
-import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from prometheus_client import CollectorRegistry
-from prometheus_client.samples import Sample
 
+from config import Settings
 from observability.metrics import StoreMetrics
-from storage.store import OPERATIONS, ObjectMissing, Store, StoreAway
+from storage.errors import ObjectMissing
+from storage.store import OPERATIONS, Store
 
 Files = Callable[[], list[str]]
-DATA = random.Random(0).randbytes(3_000_000)
+DATA = random.Random(0).randbytes(12_000_000)  # more than two parts of S3's
+
+
+@pytest.fixture(params=["folder", "s3"])
+def url(request: pytest.FixtureRequest, settings: Settings) -> str:
+    """Where the store is."""
+    if request.param == "folder":
+        return settings.storage_url
+    url: str = request.getfixturevalue("bucket").url
+    return url
+
+
+@pytest.fixture
+def store(url: str) -> Store:
+    """A store of each kind."""
+    return Store(url, StoreMetrics(CollectorRegistry(), operations=OPERATIONS))
+
+
+@pytest.fixture
+def stored_files(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Files:
+    """Every file that the store has, unfinished ones too."""
+    if url.startswith("s3:"):
+        files: Files = request.getfixturevalue("bucket").files
+        return files
+    root = tmp_path / "store"
+    return lambda: sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
 
 def test_what_was_put_is_got(store: Store) -> None:
@@ -35,11 +55,11 @@ def test_what_was_streamed_in_is_streamed_out(store: Store) -> None:
     writer.close()
     chunks = list(store.chunks("a/b"))
     assert b"".join(chunks) == DATA
-    assert max(map(len, chunks)) <= 2 * 1024 * 1024
+    assert max(map(len, chunks)) <= 4 * 1024 * 1024
 
 
 @pytest.mark.parametrize(
-    "part", [(0, 1), (0, 3_000_000), (5, 2_000_000), (2_999_999, 3_000_000), (2_500_000, 9_000_000)]
+    "part", [(0, 1), (0, 12_000_000), (5, 2_000_000), (11_999_999, 12_000_000), (2_500_000, 99_000_000)]
 )
 def test_a_part_is_streamed_out_alone(store: Store, part: tuple[int, int]) -> None:
     store.put("a/b", DATA)
@@ -89,123 +109,31 @@ def test_deleting_removes_the_object_and_doing_so_again_is_no_error(
     assert stored_files() == []
 
 
-def test_a_local_object_is_read_where_it_is(store: Store, tmp_path: Path) -> None:
-    store.put("a/b", b"bytes")
+def test_keys_are_listed_below_a_prefix_and_only_those_that_are_old_enough(store: Store) -> None:
+    for key in ("originals/ab/1", "originals/cd/2", "previews/ab/3"):
+        store.put(key, b"bytes")
+    assert sorted(key for keys in store.keys("originals", older_than_s=-60) for key in keys) == [
+        "originals/ab/1",
+        "originals/cd/2",
+    ]
+    assert [key for keys in store.keys("originals", older_than_s=60) for key in keys] == []
+
+
+def test_an_objects_size_is_known_and_a_missing_ones_is_none(store: Store) -> None:
+    store.put("a/b", DATA)
+    assert store.size_bytes("a/b") == len(DATA)
+    assert store.size_bytes("a/c") is None
+
+
+def test_an_object_is_read_as_a_file(store: Store) -> None:
+    store.put("a/b", DATA)
     with store.local_file("a/b") as path:
-        assert path.is_relative_to(tmp_path)
-        assert path.read_bytes() == b"bytes"
+        assert path.read_bytes() == DATA
+    with store.partial_file("a/b") as file:
+        if file.present is not None:
+            file.fill()
+        assert file.path.read_bytes() == DATA
 
 
-def test_a_store_that_takes_nothing_is_away(store: Store, tmp_path: Path) -> None:
-    (tmp_path / "store" / "a").write_text("a file where a folder is needed")
-    with pytest.raises(StoreAway):
-        store.put("a/b", b"bytes")
-    writer = store.writer("a/b")
-    writer.write(b"little")
-    with pytest.raises(StoreAway):
-        writer.close()
-
-
-def test_the_check_fails_when_the_folder_is_gone(store: Store, tmp_path: Path) -> None:
+def test_a_store_that_is_there_passes_its_check(store: Store) -> None:
     store.check()
-    (tmp_path / "store").rmdir()
-    with pytest.raises(StoreAway):
-        store.check()
-
-
-def test_errors_are_counted_and_missing_objects_are_none(store: Store, tmp_path: Path) -> None:
-    (tmp_path / "store" / "a").write_text("a file where a folder is needed")
-    with pytest.raises(StoreAway):
-        store.put("a/b", b"bytes")
-    with pytest.raises(ObjectMissing):
-        store.get("c")
-    counted = {sample.labels["operation"]: sample.value for sample in _samples(store) if sample.value}
-    assert counted == {"put": 1.0}
-
-
-def test_the_file_and_every_new_folder_above_it_are_made_durable(
-    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced: list[str] = []
-    fsync = os.fsync
-
-    def record(descriptor: int) -> None:
-        synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()).removeprefix(str(tmp_path)))
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", record)
-    store.put("originals/ab/first", b"bytes")
-    assert synced == ["/store/originals/ab/first", "/store/originals/ab", "/store/originals", "/store"]
-    synced.clear()
-    store.put("originals/ab/second", b"bytes")
-    assert synced == ["/store/originals/ab/second", "/store/originals/ab"]
-    synced.clear()
-    store.put("originals/cd/third", b"bytes")
-    assert synced[:3] == ["/store/originals/cd/third", "/store/originals/cd", "/store/originals"]
-
-
-def test_a_local_store_knows_its_free_room(store: Store) -> None:
-    free_bytes = store.free_bytes()
-    assert free_bytes is not None
-    assert free_bytes > 0
-
-
-def test_a_folder_with_a_space_in_its_name_is_the_one_that_is_used(store: Store, tmp_path: Path) -> None:
-    other = Store((tmp_path / "with a space").as_uri(), store.metrics)
-    other.put("a/b", b"bytes")
-    assert (tmp_path / "with a space" / "a" / "b").read_bytes() == b"bytes"
-
-
-def _samples(store: Store) -> list[Sample]:
-    (family,) = store.metrics.errors.collect()
-    return [sample for sample in family.samples if sample.name.endswith("_total")]
-
-
-class Bucket(BaseHTTPRequestHandler):
-    """As much of S3 as a GET of one object: `DATA`, whatever its key."""
-
-    asked: ClassVar[list[str]] = []
-
-    def do_GET(self) -> None:
-        """Give the range that is asked for."""
-        self.asked.append(self.headers["Range"])
-        first, last = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
-        self.send_response(206)
-        self.send_header("Content-Length", str(last + 1 - first))
-        self.send_header("Content-Range", f"bytes {first}-{last}/{len(DATA)}")
-        self.send_header("ETag", '"tag"')
-        self.send_header("Last-Modified", "Wed, 21 Oct 2015 07:28:00 GMT")
-        self.end_headers()
-        self.wfile.write(DATA[first : last + 1])
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-def test_of_s3_too_only_the_part_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    with HTTPServer(("127.0.0.1", 0), Bucket) as bucket:
-        threading.Thread(target=bucket.handle_request).start()
-        s3_at(bucket.server_port, monkeypatch)
-        store = Store("s3://bucket/prefix", StoreMetrics(CollectorRegistry(), operations=OPERATIONS))
-        assert b"".join(store.chunks("a/b", (1_000, 2_000_000))) == DATA[1_000:2_000_000]
-    assert Bucket.asked == ["bytes=1000-1999999"]
-
-
-def s3_at(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have S3 be on a port of this machine."""
-    monkeypatch.setenv("AWS_ENDPOINT", f"http://127.0.0.1:{port}")
-    for name, value in (("ACCESS_KEY_ID", "x"), ("SECRET_ACCESS_KEY", "y"), ("REGION", "z")):
-        monkeypatch.setenv(f"AWS_{name}", value)
-
-
-@pytest.mark.slow
-def test_an_s3_store_that_takes_connections_and_never_answers_is_away_within_a_tasks_time_limit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as black_hole:
-        s3_at(black_hole.getsockname()[1], monkeypatch)
-        store = Store("s3://bucket/prefix", StoreMetrics(CollectorRegistry(), operations=OPERATIONS))
-        begun_s = time.monotonic()
-        with pytest.raises(StoreAway):
-            store.get("key")
-        assert time.monotonic() - begun_s < 25

@@ -1,0 +1,52 @@
+"""What of a store is S3's own: the client, parts of uploads, and links that S3 itself answers."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import obstore
+from obstore.store import S3Store
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, RetryConfig, S3Config
+
+# The least that S3 takes as a part (but the last), and 10,000 of them are the most: 50 GB.
+PART_BYTES = 5 * 1024 * 1024
+# Parts of one upload under way at once. With the one being filled that is what it has in memory: 15 MiB.
+PARTS_AT_ONCE = 2
+# An object is read in requests of this size, so that a limit of time fits each, however slow the reader is.
+PIECE_BYTES = 4 * 1024 * 1024
+# A store that hangs must be told to be away within a task's time limit; obstore's own limits are minutes.
+_CLIENT_OPTIONS: ClientConfig = {
+    "connect_timeout": timedelta(seconds=3),
+    "timeout": timedelta(seconds=15),  # a request with its body: a part or a piece at 350 KB/s
+    "allow_http": True,  # an endpoint that is given as http is meant so
+}
+_RETRIES: RetryConfig = {"max_retries": 2, "retry_timeout": timedelta(seconds=10)}
+
+
+class Bucket:
+    """A bucket of S3, or of a service that speaks as it does.
+
+    Endpoint, region, addressing style and credentials are those of the `AWS_*` variables that
+    docs/settings.md names; obstore reads them.
+
+    Args:
+        url: `s3://bucket/prefix`.
+        reached_by: how clients reach the store, if not as we do: `https://photos-store.example`.
+    """
+
+    def __init__(self, url: str, reached_by: str = "") -> None:
+        self.backend = _client(url)
+        self._signer = _client(url, reached_by) if reached_by else self.backend
+
+    def link(self, key: str, *, valid_s: float) -> str:
+        """A link by which anyone may GET an object for a while; nothing is asked of S3 for it."""
+        link: str = obstore.sign(self._signer, "GET", key, timedelta(seconds=valid_s))
+        return link
+
+
+def _client(url: str, endpoint: str = "") -> S3Store:
+    config: S3Config = {"endpoint": endpoint} if endpoint else {}
+    return S3Store.from_url(url, config=config, client_options=_CLIENT_OPTIONS, retry_config=_RETRIES)
