@@ -24,7 +24,8 @@ from db.dump import Dump, dump, load
 from db.session import Database
 from observability.metrics import StoreMetrics
 from photos.upkeep import PREFIXES, Named, named
-from storage.store import OPERATIONS, ObjectMissing, Store
+from storage.errors import ObjectMissing
+from storage.store import OPERATIONS, Store
 
 Item = TypeVar("Item")
 

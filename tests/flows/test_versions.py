@@ -53,6 +53,7 @@ def farm(tmp_path: Path) -> Iterator[Farm]:
 def test_the_version_is_the_same_wherever_it_is_told() -> None:
     assert Settings.version == _version(ROOT)
     assert f"ARG VERSION={_version(ROOT)}\n" in (ROOT / "Dockerfile").read_text()
+    assert f"VERSION:-{_version(ROOT)}}}\n" in (ROOT / "docker-compose.yml").read_text()
 
 
 @pytest.mark.parametrize(
