@@ -22,6 +22,11 @@ _DOCKER = "/usr/bin/docker"  # Debian's: other things are called so too
 # What this machine has pip and TLS set up with goes into the base, so that the build finds its packages.
 _SET_UP = ("/etc/pip.conf", "/etc/xdg/pip", "/etc/ssl/certs/ca-certificates.crt")
 _STAND_INS = ("postgres", "redis", "prometheus", "alertmanager", "grafana")
+# A table that nobody has used isn't saved.
+_UNTOUCHED = {
+    "filter": "*filter\n:INPUT ACCEPT\n:FORWARD ACCEPT\n:OUTPUT ACCEPT\nCOMMIT\n",
+    "nat": "*nat\n:PREROUTING ACCEPT\n:INPUT ACCEPT\n:OUTPUT ACCEPT\n:POSTROUTING ACCEPT\nCOMMIT\n",
+}
 
 
 def missing() -> str:
@@ -53,7 +58,9 @@ class Docker:
 
 @contextmanager
 def docker(folder: Path) -> Iterator[Docker]:
-    """Run dockerd; on the way out it ends, with all containers, and its folder goes."""
+    """Run dockerd; on the way out it ends, and the packet filter is again as it was before."""
+    saved = _run(["iptables-save"])
+    rules = saved + "".join(text for table, text in _UNTOUCHED.items() if f"*{table}\n" not in saved)
     command = ["dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec"]
     command += ["--bridge", "none", "--pidfile", f"{folder}/pid", "--host", f"unix://{folder}/docker.sock"]
     with (folder / "log").open("wb") as log:
@@ -69,6 +76,7 @@ def docker(folder: Path) -> Iterator[Docker]:
         process.wait(60)
         # dockerd leaves this mount, and with it the folder.
         subprocess.run(["umount", f"{folder}/exec/netns/default"], stderr=subprocess.DEVNULL, check=False)
+        subprocess.run(["iptables-restore"], input=rules, text=True, check=True)
 
 
 def make_images(docker: Docker) -> None:
