@@ -30,12 +30,15 @@ PICTURES = DASHBOARDS.parent / "console"
 _LARGEST_BYTES = 80 * 1024
 _SIZE = {"width": 1280, "height": 800}
 _PHOTOS, _CUT, _LOST = 36, 5, 4
+_WHOLE = "document.querySelector('main img').naturalWidth > 320"
+    "[...document.querySelectorAll('main img')].every((picture) => picture.complete && picture.naturalWidth)"
+)
 _PER_S = 4.0
 _SECOND = ("dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", "2")
 # Each view's place, and what is there once it can be seen.
 _VIEWS = {
     "photos": ("/photos", "main img"),
-    "photo": ("/photos/{photo}", "main img"),
+    "photo": ("/photos/{photo}", ".task li"),
     "queues": ("/queues", ".workers li"),
     "dead-letters": ("/dead-letters", "li.group"),
     "dead-letter": ("/dead-letters?task={task}", "ol.history li"),
@@ -122,7 +125,9 @@ def take(
     for name, (place, there) in _VIEWS.items():
         page.goto("/#" + place.format(**places))
         page.locator(there).first.wait_for()
-        page.wait_for_load_state("networkidle") if name.startswith("photo") else page.wait_for_timeout(1500)
+        if name == "photo":
+            page.wait_for_function(_WHOLE)
+        page.wait_for_timeout(1500)
         path = to / f"{name}-{theme}.webp"
         path.write_bytes(small(page))
         print(f"{path.name}: {path.stat().st_size // 1024} KiB")
