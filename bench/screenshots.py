@@ -31,8 +31,6 @@ _LARGEST_BYTES = 80 * 1024
 _SIZE = {"width": 1280, "height": 800}
 _PHOTOS, _CUT, _LOST = 36, 5, 4
 _WHOLE = "document.querySelector('main img').naturalWidth > 320"
-    "[...document.querySelectorAll('main img')].every((picture) => picture.complete && picture.naturalWidth)"
-)
 _PER_S = 4.0
 _SECOND = ("dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", "2")
 # Each view's place, and what is there once it can be seen.
