@@ -148,7 +148,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         cli.tasks.commands(database, dead_letters, queues, kinds=tuple(KINDS), error_types=ERROR_TYPES),
         cli.upkeep.database_commands(settings.database_url),
         *cli.upkeep.commands(upkeep),
-        *cli.backup.commands(Backup(database, settings.database_url, store), upkeep),
+        *cli.backup.commands(Backup(database, settings.database_url, store)),
         cli.trace.command(Stories(database)),
         cli.importing.command,
     ):

@@ -59,6 +59,7 @@ _AWAY = {"Retry-After": str(RETRY_AFTER_S)}
 _STATUSES: tuple[tuple[type[Exception], int, str, Mapping[str, str]], ...] = (
     (photo_errors.EmptyUpload, 400, "empty-upload", {}),
     (photo_errors.UploadTooLarge, 413, "upload-too-large", {}),
+    (photo_errors.UploadTooSlow, 408, "upload-too-slow", {}),
     (photo_errors.AnalysisNotConfigured, 409, "analysis-not-configured", {}),
     (photo_errors.KeyInUse, 409, "idempotency-key-in-use", {"Retry-After": str(RETRY_AFTER_S)}),
     (photo_errors.KeyReused, 422, "idempotency-key-reused", {}),

@@ -54,7 +54,8 @@ class Preview(MethodView):
     def get(self, photo_id: UUID, size: str) -> Response:
         """A preview: `small`, `medium` or `large`; strong ETag, cached for ever under `?v=`."""
         owner = current_key().owner
-        if rooms().redirects_previews and request.method == "GET":
+        # A page has a session, and shows pictures of its own origin alone.
+        if rooms().redirects_previews and request.method == "GET" and "Authorization" in request.headers:
             return _link(photo_id, size, owner)
         preview, data = rooms().views.preview(photo_id, size, owner=owner)
         response = Response(data, content_type=preview.media_type)

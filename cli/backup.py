@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -9,52 +11,66 @@ from alembic.util import CommandError
 
 from cli import told
 from db.dump import Damaged, NotEmpty
-from photos.backup import Backup, NoBackup
-from photos.upkeep import Upkeep
+from photos.backup import Backup, Done, NoBackup, NotWritten
 
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
-def commands(backup: Backup, upkeep: Upkeep) -> list[click.Command]:
-    """The commands over the given rooms."""
+def commands(backup: Backup) -> list[click.Command]:
+    """The commands over the given room."""
 
     @click.command("backup", cls=told.Command)
     @click.argument("folder", type=_FOLDER)
-    def make(folder: Path) -> None:
+    @click.option(
+        "--check", is_flag=True, help="Read again what is in FOLDER from backups before, and mend it."
+    )
+    def make(folder: Path, check: bool) -> None:
         """Add a backup of database and store to FOLDER, while the service runs.
 
         Objects that are there from a backup before aren't copied again. Exit 1 if one of the store's is
         missing or damaged: the backup holds all the others.
         """
         try:
-            made = backup.make(folder)
-        except OSError as error:
+            done = backup.make(folder, thorough=check)
+        except (OSError, NotWritten) as error:
             raise click.ClickException(f"{folder} can't be written to: {error}") from error
-        for key in made.bad:
-            click.echo(f"{key}: missing or damaged", err=True)
-        rows = f"{made.rows['photos']} photos, {made.rows['tasks']} tasks"
-        click.echo(f"{folder / made.name}: {rows}, {made.copied} objects copied, {len(made.bad)} bad")
-        if made.bad:
-            raise SystemExit(1)
+        _tell(done, f"{folder / done.name}: {done.rows['photos']} photos, {done.rows['tasks']} tasks")
 
     @click.command("restore", cls=told.Command)
     @click.argument("folder", type=_FOLDER)
     @click.option("--name", help="Of the backup; by default the newest.")
     def restore(folder: Path, name: str | None) -> None:
-        """Fill an empty database, and the store, from FOLDER. API and workers must not run meanwhile."""
-        try:
-            restored, copied = backup.restore(folder, name)
-        except (NoBackup, NotEmpty) as error:
-            raise click.ClickException(str(error)) from error
-        except CommandError as error:  # a schema that these migrations don't know
-            raise click.ClickException(f"the backup is of a newer version: {error}") from error
-        except Damaged as error:
-            raise click.ClickException(f"the backup is damaged: {error}") from error
-        mismatches = list(upkeep.verify(repair=False))
-        for each in mismatches:
-            click.echo(f"{each.photo_id}  {each.key}  {each.problem}", err=True)
-        click.echo(f"{folder / restored} is restored, {copied} objects copied, {len(mismatches)} mismatches")
-        if mismatches:
-            raise SystemExit(1)
+        """Fill an empty database, and the store, from FOLDER. API and workers must not run meanwhile.
+
+        Exit 1 if an object of the backup is missing or damaged: all the rest is restored then.
+        """
+        with _explained():
+            done = backup.restore(folder, name)
+        _tell(
+            done,
+            f"{folder / done.name} is restored: {done.rows['photos']} photos, {done.rows['tasks']} tasks",
+        )
 
     return [make, restore]
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except (NoBackup, NotEmpty) as error:
+        raise click.ClickException(str(error)) from error
+    except NotWritten as error:
+        raise click.ClickException(f"the store can't be written to: {error}") from error
+    except CommandError as error:  # a schema that these migrations don't know
+        raise click.ClickException(f"the backup, or the database, is of a newer version: {error}") from error
+    except Damaged as error:
+        raise click.ClickException(f"the backup is damaged: {error}") from error
+
+
+def _tell(done: Done, what: str) -> None:
+    for key in done.bad:
+        click.echo(f"{key}: missing or damaged", err=True)
+    click.echo(f"{what}, {done.copied} objects copied, {len(done.bad)} bad")
+    if done.bad:
+        raise SystemExit(1)

@@ -6,7 +6,7 @@ import click
 
 from cli import told
 from db.migrate import upgrade
-from photos.upkeep import LEAST_AGE_S, ORPHAN_AGE_S, Upkeep
+from photos.upkeep import ORPHAN_AGE_S, Upkeep
 
 
 def database_commands(database_url: str) -> told.Group:
@@ -42,7 +42,7 @@ def commands(upkeep: Upkeep) -> list[click.Command]:
     @click.option(
         "--older-than",
         "older_than_s",
-        type=click.FloatRange(min=LEAST_AGE_S),
+        type=click.FloatRange(min=ORPHAN_AGE_S),
         default=ORPHAN_AGE_S,
         show_default=True,
         help="Seconds. An upload's object is there before its row: the age keeps it from the sweep.",

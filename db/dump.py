@@ -12,12 +12,12 @@ from typing import Any
 import psycopg2
 from psycopg2 import sql
 from psycopg2.errors import QueryCanceled
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine, exists, literal, select, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool
 
-from db.migrate import upgrade
+from db.migrate import begin_at
 from db.session import DatabaseAway
 from db.tables import metadata, sessions, sign_in_links
 
@@ -76,17 +76,20 @@ def dump(database_url: str, folder: Path) -> Dump:
     return Dump(revision, columns, rows)
 
 
-def load(database_url: str, folder: Path, dumped: Dump) -> None:
-    """Fill an empty database, which gets the newest schema; nothing is changed if that fails.
+@contextmanager
+def loaded(database_url: str, folder: Path, dumped: Dump) -> Iterator[Connection]:
+    """Fill an empty database with the rows of a dump; they are kept if the block ends well.
+
+    It gets the dump's schema, whatever it had; `upgrade` it after that.
 
     Raises:
         NotEmpty, Damaged, DatabaseAway
     """
-    upgrade(database_url, dumped.revision)
     with _connected(database_url) as connection:
-        for table in dumped.columns:
-            if connection.execute(text(f'SELECT EXISTS (SELECT FROM "{table}")')).scalar_one():  # noqa: S608
-                raise NotEmpty(f"the database isn't empty: there are rows in {table}")
+        _check_empty(connection)
+    begin_at(database_url, dumped.revision)
+    with _connected(database_url) as connection:
+        _check_empty(connection)
         for table, columns in dumped.columns.items():
             try:
                 with gzip.open(_path(folder, table), "rb") as file:
@@ -96,7 +99,15 @@ def load(database_url: str, folder: Path, dumped: Dump) -> None:
             if loaded != dumped.rows[table]:
                 raise Damaged(f"{table} has {loaded} rows, not {dumped.rows[table]}")
         connection.execute(text(_NEXT_EVENT))
-    upgrade(database_url)
+        yield connection
+
+
+def _check_empty(connection: Connection) -> None:
+    there = set(connection.execute(text("SELECT tablename FROM pg_tables")).scalars())
+    for table in metadata.sorted_tables:
+        row = select(literal(1)).select_from(table)
+        if table.name in there and connection.execute(select(exists(row))).scalar_one():
+            raise NotEmpty(f"the database isn't empty: there are rows in {table.name}")
 
 
 def _copy(connection: Connection, table: str, columns: list[str], way: str, file: Any) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from alembic import command
@@ -28,16 +30,30 @@ def configuration() -> Config:
     return config
 
 
+def begin_at(database_url: str, revision: str) -> None:
+    """Give a database without rows the schema of a revision, older or newer than the one it has."""
+    with _alone(database_url) as config:
+        command.downgrade(config, "base")
+        command.upgrade(config, revision)
+
+
 def upgrade(database_url: str, revision: str = "head") -> None:
     """Run the migrations that are missing, all in one transaction.
 
     Processes that start together wait for each other on an advisory lock.
     """
+    with _alone(database_url) as config:
+        command.upgrade(config, revision)
+        if revision == "head":
+            config.attributes["connection"].execute(text(_NUMBERS_OF_OURS))
+
+
+@contextmanager
+def _alone(database_url: str) -> Iterator[Config]:
+    """One transaction for all that is done within the block, by one process at a time."""
     engine = create_engine(make_url(database_url).set(drivername="postgresql+psycopg2"), poolclass=NullPool)
     config = configuration()
     with engine.begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _LOCK_ID})
         config.attributes["connection"] = connection
-        command.upgrade(config, revision)
-        if revision == "head":
-            connection.execute(text(_NUMBERS_OF_OURS))
+        yield config

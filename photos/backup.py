@@ -20,11 +20,12 @@ from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from db.dump import Dump, dump, load
+from db.dump import Dump, dump, loaded
+from db.migrate import upgrade
 from db.session import Database
 from observability.metrics import StoreMetrics
-from photos.upkeep import PREFIXES, Named, named
-from storage.errors import ObjectMissing
+from photos.upkeep import STILL_NAMED, Named, named, named_by
+from storage.errors import ObjectMissing, StoreAway
 from storage.store import OPERATIONS, Store
 
 Item = TypeVar("Item")
@@ -39,13 +40,18 @@ class NoBackup(Exception):
     """There is no whole backup of that name."""
 
 
+class NotWritten(Exception):
+    """An object's copy can't be written: a full disk, say."""
+
+
 @dataclass(frozen=True)
-class Made:
-    """What a backup holds.
+class Done:
+    """What was backed up, or restored.
 
     Attributes:
-        name: of its folder.
-        copied: objects that weren't in the backup's folder yet.
+        name: of the backup's folder.
+        rows: by name of a table.
+        copied: objects that weren't there yet.
         bad: objects that are missing, or whose bytes aren't those that were stored.
     """
 
@@ -63,72 +69,88 @@ class Backup:
         self._url = database_url
         self._store = store
 
-    def make(self, folder: Path) -> Made:
+    def make(self, folder: Path, *, thorough: bool = False) -> Done:
         """Add a backup to a folder, while the service runs.
 
         Objects go first and those that came meanwhile last, so that no row is there without its objects: but
-        those of a photo that came and was deleted within that time.
+        those of what came and went within that time. A folder that is made is for its owner alone.
+
+        Args:
+            thorough: read again what is there from backups before, and mend it.
 
         Raises:
-            DatabaseAway, StoreAway
+            DatabaseAway, StoreAway, NotWritten
             OSError: the folder can't be written to, or another backup is being made there.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with _locked(folder):
-            return self._make(folder)
+            return self._make(folder, thorough)
 
-    def _make(self, folder: Path) -> Made:
+    def _make(self, folder: Path, thorough: bool) -> Done:
         rows = folder / _UNFINISHED
         shutil.rmtree(rows, ignore_errors=True)
         rows.mkdir()
         kept = _objects(folder)
-        copied, _ = self._keep(kept)
+        copied, _ = _copy_all(self._store, kept, named(self._database), thorough=thorough)
         dumped = dump(self._url, rows)
-        late, bad = self._keep(kept)
-        name = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+        late, bad = _copy_all(self._store, kept, named(self._database))
+        name = datetime.now(UTC).isoformat(timespec="milliseconds").replace(":", "-").replace("+00-00", "Z")
         (rows / _MANIFEST).write_text(json.dumps(asdict(dumped), indent=1) + "\n")
         _sync(rows)
         rows.rename(folder / name)
         _sync(folder)
-        return Made(name, dumped.rows, copied + late, bad)
+        return Done(name, dumped.rows, copied + late, list(self._still_named(bad)))
 
-    def restore(self, folder: Path, name: str | None = None) -> tuple[str, int]:
-        """Fill an empty database, and the store as far as objects aren't there; nothing else may run.
+    def _still_named(self, keys: Iterable[str]) -> Iterator[str]:
+        """Those that weren't deleted, or made anew, while they were copied."""
+        for key in keys:
+            with self._database.statement() as tx:
+                if tx.execute(STILL_NAMED, {"key": key}).scalar_one():
+                    yield key
+
+    def restore(self, folder: Path, name: str | None = None) -> Done:
+        """Fill an empty database, and the store with what the rows name; nothing else may run meanwhile.
+
+        Objects that are in the store already are read, and replaced only where they are damaged. The rows are
+        kept when all is there: interrupted, it can be run again.
 
         Args:
             name: of the backup, by default the newest.
 
-        Returns:
-            Its name, and how many objects were copied.
-
         Raises:
             NoBackup
             NotEmpty: the database has rows; they would be mixed.
-            Damaged, DatabaseAway, StoreAway
+            Damaged, DatabaseAway, StoreAway, NotWritten
         """
         found = backups(folder)
         if not found or (name is not None and name not in found):
             raise NoBackup(f"there is no backup {name or ''} in {folder}".replace("  ", " "))
         name = name or found[-1]
         dumped = Dump(**json.loads((folder / name / _MANIFEST).read_text()))
-        kept = _objects(folder)
-        keys = (key for prefix in PREFIXES for batch in kept.keys(prefix, older_than_s=0) for key in batch)
-        copied = sum(_at_once(lambda key: _copy(kept, self._store, key), keys))
-        load(self._url, folder / name, dumped)
-        return name, copied
+        with loaded(self._url, folder / name, dumped) as connection:
+            objects = named_by(lambda query: connection.execute(query).all())
+            copied, bad = _copy_all(_objects(folder), self._store, objects, thorough=True)
+        upgrade(self._url)
+        return Done(name, dumped.rows, copied, bad)
 
-    def _keep(self, kept: Store) -> tuple[int, list[str]]:
-        """Copy what rows name: how many objects, and those that couldn't be."""
-        bad: list[str] = []
 
-        def keep(each: Named) -> bool:
-            try:
-                return _copy(self._store, kept, each.key, each)
-            except (ObjectMissing, _Damaged):
-                bad.append(each.key)
-                return False
+def _copy_all(
+    source: Store, target: Store, objects: Iterable[Named], *, thorough: bool = False
+) -> tuple[int, list[str]]:
+    """Copy what isn't there: how many objects, and those that couldn't be."""
+    bad: list[str] = []
 
-        return sum(_at_once(keep, named(self._database))), bad
+    def copy(each: Named) -> bool:
+        if _is_there(target, each, thorough=thorough):
+            return False
+        try:
+            _copy(source, target, each)
+        except (ObjectMissing, _Damaged):
+            bad.append(each.key)
+            return False
+        return True
+
+    return sum(_at_once(copy, objects)), bad
 
 
 @contextmanager
@@ -150,29 +172,41 @@ def backups(folder: Path) -> list[str]:
     return sorted(path.parent.name for path in folder.glob(f"[0-9]*/{_MANIFEST}"))
 
 
-def _copy(source: Store, target: Store, key: str, wanted: Named | None = None) -> bool:
-    """Copy an object that isn't there yet; False if it is.
-
-    Raises:
-        ObjectMissing, StoreAway
-        _Damaged
-    """
-    size_bytes = wanted.size_bytes if wanted else source.size_bytes(key)
-    if target.size_bytes(key) == size_bytes:
+def _is_there(store: Store, each: Named, *, thorough: bool) -> bool:
+    if store.size_bytes(each.key) != each.size_bytes:
         return False
-    chunks, digest = source.chunks(key), hashlib.sha256()
-    writer = target.writer(key)
+    if not thorough:
+        return True
+    digest = hashlib.sha256()
+    for chunk in store.chunks(each.key):
+        digest.update(chunk)
+    return digest.digest() == each.sha256
+
+
+def _copy(source: Store, target: Store, each: Named) -> None:
+    """Raises ObjectMissing, StoreAway (of the source), NotWritten, _Damaged: nothing is written then."""
+    chunks, digest = source.chunks(each.key), hashlib.sha256()
+    writer = target.writer(each.key)
     try:
         for chunk in chunks:
             digest.update(chunk)
-            writer.write(chunk)
-        if wanted and digest.digest() != wanted.sha256:
-            raise _Damaged(key)
+            with _writing(each.key):
+                writer.write(chunk)
+        if digest.digest() != each.sha256:
+            raise _Damaged(each.key)
     except BaseException:
         writer.abort()
         raise
-    writer.close()
-    return True
+    with _writing(each.key):
+        writer.close()
+
+
+@contextmanager
+def _writing(key: str) -> Iterator[None]:
+    try:
+        yield
+    except StoreAway as error:
+        raise NotWritten(f"{key}: {error}") from error
 
 
 def _at_once(work: Callable[[Item], bool], items: Iterable[Item]) -> Iterator[bool]:

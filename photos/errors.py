@@ -13,6 +13,10 @@ class UploadTooLarge(PhotoError):
     """More bytes than the limit."""
 
 
+class UploadTooSlow(PhotoError):
+    """It took longer than any upload may."""
+
+
 class PhotoNotFound(PhotoError):
     """No such photo, or it is another owner's: the two look the same."""
 

@@ -15,7 +15,7 @@ from db.session import Database, Transaction
 from db.tables import events, photos
 from imaging.formats import HEAD_BYTES, sniff
 from observability.metrics import PhotoMetrics
-from photos.errors import EmptyUpload, UploadTooLarge
+from photos.errors import EmptyUpload, UploadTooLarge, UploadTooSlow
 from photos.filenames import tidy
 from photos.idempotency import Reservation
 from photos.kinds import REQUIRED
@@ -24,6 +24,10 @@ from storage.errors import StoreAway
 from storage.store import Store
 from tasks import states
 from tasks.submit import Submitter
+
+# S3 dates an object from the beginning of its upload, and the sweep goes by that date: the row must be there
+# long before the object is an hour old.
+LONGEST_S = 45 * 60.0
 
 
 class Upload:
@@ -48,8 +52,10 @@ class Upload:
 
         Raises:
             imaging.errors.ImagingError: the first bytes show that it is no photo.
-            UploadTooLarge, StoreAway
+            UploadTooLarge, UploadTooSlow, StoreAway
         """
+        if self.elapsed_s > LONGEST_S:
+            raise UploadTooSlow(f"it isn't whole after {LONGEST_S / 60:.0f} minutes")
         self.size_bytes += len(data)
         if self.size_bytes > self._max_bytes:
             raise UploadTooLarge(f"the file is larger than {self._max_bytes:,} bytes")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select
+from sqlalchemy import Select, select
 
 from db.session import Database
 from db.tables import photos, previews
@@ -17,9 +18,8 @@ from storage.store import Store
 from tasks.submit import Submitter
 
 PREFIXES = ("originals", "previews")
+# Longer than any upload can take (`photos.intake.LONGEST_S`) and its commit after that, an outage included.
 ORPHAN_AGE_S = 3_600.0
-# Longer than any commit can take after its object was finished, an outage in between included.
-LEAST_AGE_S = 600.0
 _BATCH = 500
 
 _UNNAMED = """
@@ -29,7 +29,7 @@ WHERE NOT EXISTS (SELECT FROM photos WHERE photos.original_key = given.key)
 """
 
 
-_STILL_NAMED = """
+STILL_NAMED = """
 SELECT EXISTS (SELECT FROM photos WHERE original_key = :key)
     OR EXISTS (SELECT FROM previews WHERE previews.key = :key)
 """
@@ -81,9 +81,14 @@ class Upkeep:
                 with self._database.transaction() as tx:
                     unnamed = list(tx.execute(_UNNAMED, {"keys": keys}).scalars())
                 for key in unnamed:
-                    self._store.delete(key)
-                removed += len(unnamed)
+                    if not self._is_named(key):  # by now: a thousand deletions take their time
+                        self._store.delete(key)
+                        removed += 1
         return removed
+
+    def _is_named(self, key: str) -> bool:
+        with self._database.statement() as tx:
+            return bool(tx.execute(STILL_NAMED, {"key": key}).scalar_one())
 
     def verify(self, *, repair: bool) -> Iterator[Mismatch]:
         """Every object that a row names and that is missing or has another size.
@@ -104,7 +109,7 @@ class Upkeep:
             repairable = repair and key.startswith("previews/")
             with self._database.transaction() as tx:
                 self._states.lock(tx, photo_id)
-                if not tx.execute(_STILL_NAMED, {"key": key}).scalar_one():
+                if not tx.execute(STILL_NAMED, {"key": key}).scalar_one():
                     continue  # deleted, or made anew, since the batch was read
                 if repairable and photo_id not in repaired:
                     self._submitter.submit(tx, PREVIEW.name, photo_id)
@@ -113,12 +118,25 @@ class Upkeep:
             yield Mismatch(photo_id, key, problem, repairable)
 
 
+Read = Callable[[Select[Any]], Sequence[Any]]
+
+
 def named(database: Database) -> Iterator[Named]:
     """Every object that rows name, in batches of which each is read by itself.
 
     Raises:
         DatabaseAway
     """
+
+    def read(query: Select[Any]) -> Sequence[Any]:
+        with database.transaction() as tx:
+            return tx.execute(query).all()
+
+    return named_by(read)
+
+
+def named_by(read: Read) -> Iterator[Named]:
+    """The same, by whatever reads rows."""
     originals = select(
         photos.c.id.label("photo_id"),
         photos.c.original_key.label("key"),
@@ -128,11 +146,6 @@ def named(database: Database) -> Iterator[Named]:
     made = select(previews.c.photo_id, previews.c.key, previews.c.size_bytes, previews.c.sha256)
     both = originals.union_all(made).subquery()
     last = ""
-    while True:
-        query = select(both).where(both.c.key > last).order_by(both.c.key).limit(_BATCH)
-        with database.transaction() as tx:
-            rows = tx.execute(query).all()
-        if not rows:
-            return
+    while rows := read(select(both).where(both.c.key > last).order_by(both.c.key).limit(_BATCH)):
         yield from (Named(row.photo_id, row.key, row.size_bytes, row.sha256) for row in rows)
         last = rows[-1].key

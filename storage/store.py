@@ -129,7 +129,10 @@ class Store:
             yield path
             return
         with _copy() as path:
-            with path.open("wb") as file:
+            with (
+                self.translating("get"),
+                path.open("wb") as file,
+            ):  # no room for the copy isn't its fault either
                 file.writelines(self.chunks(key))
             yield path
 
@@ -188,8 +191,11 @@ class Store:
             return self._folder.remove_unfinished(older_than_s=older_than_s)
 
     def free_bytes(self) -> int | None:
-        """Room left on a local store's disk; None for S3."""
-        return self._folder.free_bytes() if self._folder else None
+        """Room left on a local store's disk; None for S3, and while the folder isn't there."""
+        try:
+            return self._folder.free_bytes() if self._folder else None
+        except OSError:
+            return None
 
     def check(self) -> None:
         """Touch the store.

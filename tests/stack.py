@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,10 @@ class Stack:
     def stop(self, name: str, signum: signal.Signals = signal.SIGTERM) -> None:
         """End one process, as `docker stop` does, and wait for it; `start` starts it again."""
         self._running[name].send_signal(signum)
-        status = self._running[name].wait(_END_S)
+        process = self._running.pop(name)
+        status = process.wait(_END_S)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # what is left of its group
         assert signum != signal.SIGTERM or status == 0, f"{name} ended with {status}"
 
     def end(self) -> None:
