@@ -18,7 +18,7 @@ from tqdm import tqdm
 
 from client.folder import Found, Unreadable, walk
 from client.importing import Import, Summary
-from client.service import Failed, NotAllowed, Service
+from client.service import Failed, NotAllowed, Refused, Service
 
 _INTERRUPTED = 130
 _PLACE = click.Path(exists=True, path_type=Path)
@@ -68,9 +68,11 @@ def command(
             summary = run.run(files)
     except NotAllowed as error:
         raise click.ClickException(f"the key can't be used: {error}") from error
-    except Failed as error:
+    except (Failed, Refused) as error:
         raise click.ClickException(f"{url}: {error}") from error
     _tell(summary, len(found), time.monotonic() - begun_s, as_json=as_json)
+    if summary.not_allowed:
+        raise click.ClickException(f"the key can't be used any more: {summary.not_allowed}")
     if summary.interrupted or summary.failed:
         raise SystemExit(_INTERRUPTED if summary.interrupted else 1)
 
@@ -97,7 +99,8 @@ def _stopped_by_signals(stopped: threading.Event) -> Iterator[None]:
 
     def stop(number: int, frame: FrameType | None) -> None:
         if stopped.is_set():
-            raise SystemExit(_INTERRUPTED)
+            click.echo("\nEnded. Run it again to go on.", err=True)
+            os._exit(_INTERRUPTED)  # else it would wait for what hangs
         stopped.set()
         click.echo("\nStopping: what was begun is ended. Ctrl-C again ends at once.", err=True)
 

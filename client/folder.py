@@ -26,7 +26,8 @@ class Unreadable:
 
 
 def walk(places: Iterable[Path]) -> Iterator[Found | Unreadable]:
-    """All files of folders and below, by name; hidden ones and links to folders are passed over.
+    """All files of folders and below, by name; hidden ones and links to folders are passed over; links
+    to files are followed.
 
     A place that is a file stands for itself.
     """

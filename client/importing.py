@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from client.folder import Found, sha256_of
-from client.service import Failed, Refused, Service
+from client.service import Failed, NotAllowed, Refused, Service
 
 # How many files are handed to the threads ahead of time.
 _AHEAD = 4
@@ -23,6 +23,7 @@ class Summary:
         sent_bytes: of those that were taken.
         refused, failed: reason by file. Refused is what is no photo, say; what failed may be tried again.
         interrupted: not all of them were tried.
+        not_allowed: why the key isn't taken any more.
     """
 
     done: int = 0
@@ -31,6 +32,7 @@ class Summary:
     refused: dict[Path, str] = field(default_factory=dict)
     failed: dict[Path, str] = field(default_factory=dict)
     interrupted: bool = False
+    not_allowed: str | None = None
 
 
 class Import:
@@ -63,11 +65,7 @@ class Import:
         self._ended = ended
 
     def run(self, files: Iterable[Found]) -> Summary:
-        """Deal with all files, or with those that were begun when `stopped` was set.
-
-        Raises:
-            NotAllowed: the key is refused. What was begun has ended.
-        """
+        """Deal with all files, or with those that were begun when `stopped` was set."""
         left = iter(files)
         running: dict[Future[str | None], Found] = {}
         with ThreadPoolExecutor(self._connections) as pool:
@@ -105,18 +103,28 @@ class Import:
 
     def _import(self, file: Found, each: Callable[[int], None]) -> str:
         sha256 = sha256_of(file.path)
-        if self._service.find(sha256) is not None:
-            return "duplicate"
-        sent = self._service.send(file.path, sha256, analysis=self._analysis, each=each)
-        if self._until_ready and (photo := self._service.wait(sent.photo_id))["state"] == "failed":
+        created, photo_id = False, self._service.find(sha256)
+        if photo_id is None:
+            sent = self._service.send(file.path, sha256, analysis=self._analysis, each=each)
+            created, photo_id = sent.created, sent.photo_id
+        if self._until_ready:
+            self._wait(photo_id)
+        return "done" if created else "duplicate"
+
+    def _wait(self, photo_id: str) -> None:
+        """Raises Failed if it can't be processed; whoever is stopped doesn't know, and it is there anyway."""
+        photo = self._service.wait(photo_id)
+        if photo is not None and photo["state"] == "failed":
             errors = [task["error"] for task in photo["tasks"] if task["error"]]
             raise Failed(errors[0]["detail"] if errors else "it can't be processed")
-        return "done" if sent.created else "duplicate"
 
     def _note(self, file: Found, future: Future[str | None]) -> None:
         summary = self.summary
         try:
             outcome = future.result()
+        except NotAllowed as error:
+            summary.failed[file.path] = summary.not_allowed = str(error)
+            self._stopped.set()
         except Refused as error:
             summary.refused[file.path] = str(error)
         except (Failed, OSError) as error:

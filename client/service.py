@@ -51,7 +51,7 @@ class Service:
 
     def __init__(self, address: str, key: str, stopped: threading.Event) -> None:
         self._address = address.rstrip("/")
-        self._headers = {"Authorization": f"Bearer {key}"}
+        self._key = key
         self._stopped = stopped
         self._local = threading.local()
 
@@ -92,8 +92,8 @@ class Service:
             answer = self._ask("POST", f"/v1/photos{query}", headers=headers, body=body)
         return Sent(str(answer.json()["id"]), answer.status_code == 202)
 
-    def wait(self, photo_id: str) -> dict[str, Any]:
-        """The photo, once it is no longer being processed.
+    def wait(self, photo_id: str) -> dict[str, Any] | None:
+        """The photo, once it is no longer being processed; None if nobody wants to wait any more.
 
         Raises:
             NotAllowed, Refused, Failed
@@ -105,7 +105,7 @@ class Service:
                 return photo
             if "Preference-Applied" not in answer.headers:  # too many wait there already
                 self._stopped.wait(2.0)
-        raise Failed("stopped")
+        return None
 
     def _ask(
         self,
@@ -142,10 +142,14 @@ class Service:
                 self._stopped.wait(wait_s)
         raise Failed(told)
 
+    def _with_key(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        request.headers["Authorization"] = f"Bearer {self._key}"
+        return request
+
     def _session(self) -> requests.Session:
         if not hasattr(self._local, "session"):
             self._local.session = requests.Session()
-            self._local.session.headers.update(self._headers)
+            self._local.session.auth = self._with_key  # a ~/.netrc would take a mere header's place
         session: requests.Session = self._local.session
         return session
 

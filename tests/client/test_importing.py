@@ -216,6 +216,71 @@ def test_after_ctrl_c_it_goes_on_where_it_was(stack: Stack, key: str, tmp_path: 
     assert len(photos(stack, key)) == count
 
 
+def test_the_key_counts_and_not_the_machines_netrc(
+    stack: Stack, key: str, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / ".netrc").write_text("default login someone password something-else\n")
+    (tmp_path / ".netrc").chmod(0o600)
+    done = subprocess.run(
+        command(stack, "--json", str(folder)),
+        cwd=ROOT,
+        env={**os.environ, "SAFELIGHT_KEY": key, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert json.loads(done.stdout)["done"] == 5, done.stderr
+
+
+def test_an_address_that_is_no_safelight_is_told(stack: Stack, key: str, folder: Path) -> None:
+    refused = run(stack, key, "--url", f"http://127.0.0.1:{stack.settings.port}/elsewhere", str(folder))
+    assert refused.returncode == 1
+    assert "elsewhere: " in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
+@pytest.fixture
+def hanging() -> Iterator[tuple[str, threading.Event]]:
+    """(address, asked) of a service that takes uploads and doesn't answer."""
+    app, asked, over = Flask("hanging"), threading.Event(), threading.Event()
+
+    @app.route("/v1/me")
+    def me() -> dict[str, list[str]]:
+        return {"scopes": ["admin"]}
+
+    @app.route("/v1/photos", methods=["GET", "POST"])
+    def photos() -> dict[str, list[str]]:
+        if request.method == "POST":
+            asked.set()
+            over.wait(60)
+        return {"photos": []}
+
+    with serving(app) as address:
+        yield address, asked
+        over.set()
+
+
+def test_a_second_ctrl_c_ends_at_once(
+    stack: Stack, folder: Path, hanging: tuple[str, threading.Event]
+) -> None:
+    address, asked = hanging
+    process = subprocess.Popen(
+        command(stack, "--url", address, str(folder)),
+        cwd=ROOT,
+        env={**os.environ, "SAFELIGHT_KEY": "any"},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert asked.wait(30)
+    assert process.stderr is not None
+    process.send_signal(signal.SIGINT)
+    while "Stopping" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    assert process.wait(10) == 130
+    process.stderr.close()
+
+
 def test_progress_is_shown_on_a_terminal(stack: Stack, key: str, folder: Path) -> None:
     main, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
