@@ -13,6 +13,8 @@ from flask import Flask
 from app import create_app
 from config import Settings
 from db.session import Database
+from tests.api.test_sign_in import cookie, sign_in
+from tests.fixtures import MakeKey
 from tests.hand import Hand
 from tests.http import Client
 from tests.pictures import jpeg
@@ -45,6 +47,12 @@ def test_who_asks_for_a_preview_is_sent_to_the_store_for_five_minutes(
     with urllib.request.urlopen(link) as stored:
         assert stored.headers["Content-Type"] == "image/jpeg"
         assert stored.read().startswith(b"\xff\xd8")
+
+
+def test_a_page_of_ours_is_sent_nowhere(client: Client, make_key: MakeKey, photo: dict[str, str]) -> None:
+    session = cookie(sign_in(client, make_key("anna")))  # its CSP allows pictures of its own origin alone
+    answer = client.get(f"/v1/photos/{photo['id']}/previews/small", headers=session)
+    assert (answer.status, answer.headers["Content-Type"]) == (200, "image/jpeg")
 
 
 def test_who_has_the_preview_already_is_sent_nowhere(

@@ -16,10 +16,11 @@ from db.session import Database, DatabaseAway
 from embedded.ports import any_free_port
 from imaging.errors import NotAnImage
 from observability.metrics import PhotoMetrics
-from photos.errors import EmptyUpload, UploadTooLarge
-from photos.intake import Intake
+from photos.errors import EmptyUpload, UploadTooLarge, UploadTooSlow
+from photos.intake import LONGEST_S, Intake
 from photos.kinds import KINDS, REQUIRED
 from photos.photo import Accepted
+from photos.upkeep import ORPHAN_AGE_S
 from storage.store import Store
 from tasks.courier import Courier, connect, make_broker
 from tasks.submit import Submitter
@@ -122,6 +123,17 @@ def test_a_file_over_the_limit_is_refused_while_it_comes(intake: Intake, setting
     upload.write(jpeg())
     upload.size_bytes = settings.max_upload_bytes
     with pytest.raises(UploadTooLarge):
+        upload.write(b"x")
+
+
+def test_an_upload_ends_before_the_sweep_could_take_its_object_for_an_orphan(
+    intake: Intake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert LONGEST_S < ORPHAN_AGE_S - 600
+    upload = intake.upload()
+    upload.write(jpeg())
+    monkeypatch.setattr("photos.intake.LONGEST_S", -1.0)
+    with pytest.raises(UploadTooSlow):
         upload.write(b"x")
 
 
