@@ -2,6 +2,7 @@
 #
 #   make run        the whole service on this machine; Ctrl-C stops it
 #   make dev        the same, reloading on change
+#   make restore FROM=FOLDER  what `flask backup` wrote, into an empty SAFELIGHT_HOME
 #   make test       the tests, with their coverage   (ARGS="tests/imaging -k exif" for some of them)
 #   make test-slow  those that take minutes
 #   make test-browser  the console in a browser (apt-get install chromium)
@@ -23,7 +24,7 @@ BIN := .venv/bin
 TIED := $(if $(shell command -v setpriv),setpriv --pdeathsig TERM)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
-.PHONY: run dev test test-slow test-browser test-docker lint lock dashboards dashboard-pictures screenshots secrets
+.PHONY: run dev restore test test-slow test-browser test-docker lint lock dashboards dashboard-pictures screenshots secrets
 .PHONY: bench-tasks bench-imaging drills
 .DEFAULT_GOAL := run
 
@@ -32,6 +33,9 @@ run: .venv/.local
 
 dev: .venv/.dev
 	@exec $(TIED) $(BIN)/python local.py --reload
+
+restore: .venv/.local
+	@$(BIN)/python local.py --restore $(FROM)
 
 test: .venv/.dev
 	$(BIN)/python -m pytest -m "not slow and not browser and not docker" -n auto --cov --cov-branch --cov-report=term:skip-covered --cov-fail-under=90 $(ARGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -138,11 +139,14 @@ def main() -> int:
     """Run until a signal (exit status 0) or an error that a person must mend (1)."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reload", action="store_true", help="reload the API and the worker on change")
+    parser.add_argument("--restore", type=Path, metavar="FOLDER", help="fill an empty home from a backup")
     arguments = parser.parse_args()
     stop_on_signals()
     home = Path(os.environ.get("SAFELIGHT_HOME") or "var").expanduser().resolve()
     try:
         with homes.locked(home):
+            if arguments.restore:
+                return restore(home, arguments.restore.resolve())
             run(home, arguments.reload)
     except Stopped:
         say("Stopped.")
@@ -181,6 +185,25 @@ def run(home: Path, reload: bool) -> None:
         supervised.stop()
 
 
+def restore(home: Path, folder: Path) -> int:
+    """Start PostgreSQL alone, and `flask restore` into it and the store; returns its exit status."""
+    stack = plan(home, reload=False)
+    if stack.postgres:
+        stack.postgres.prepare()
+    supervised = Supervisor(home / "supervisor", home / "logs", stack.programs())
+    try:
+        supervised.launch(stack.environment, PROJECT)
+        if stack.postgres:
+            supervised.start("postgres")
+            supervised.until(stack.postgres.ready, "postgres", timeout_s=_SERVERS_S)
+            stack.postgres.create_database(DATABASE)
+        command = [sys.executable, "-m", "flask", "--app", "app", "restore", str(folder)]
+        return subprocess.run(command, cwd=PROJECT, env=stack.environment, check=False).returncode  # noqa: S603
+    finally:
+        ignore_signals()
+        supervised.stop()
+
+
 def plan(home: Path, reload: bool) -> Stack:
     """Settle settings, servers and ports; nothing is started yet.
 
@@ -188,7 +211,8 @@ def plan(home: Path, reload: bool) -> Stack:
         ConfigError: a setting is wrong.
         EmbeddedError: a server's program is missing, or a port is taken.
     """
-    environment = {**os.environ, "SAFELIGHT_HOME": str(home)}
+    by_user = {**homes.given(os.environ), "SAFELIGHT_HOME": str(home)}
+    environment = dict(by_user)
     postgres = valkey = None
     if not environment.get("SAFELIGHT_DATABASE_URL"):
         postgres = Postgres(home / "postgres", find_programs(home / "postgres" / "data"), server_account())
@@ -197,7 +221,7 @@ def plan(home: Path, reload: bool) -> Stack:
         valkey = Valkey(home / "valkey", find_program())
         environment["SAFELIGHT_REDIS_URL"] = valkey.url()
     if not environment.get("SAFELIGHT_STORAGE_URL"):
-        (home / "store").mkdir(exist_ok=True)
+        (home / "store").mkdir(mode=0o700, exist_ok=True)
         environment["SAFELIGHT_STORAGE_URL"] = (home / "store").as_uri()
     demo_port = None
     if environment.get("SAFELIGHT_ANALYSIS_URL") == "demo":
@@ -210,7 +234,7 @@ def plan(home: Path, reload: bool) -> Stack:
     settings = Settings.from_environment(environment)
     ports.wanted_port("SAFELIGHT_MONITORING_PORT", settings.monitoring_port)
     prometheus = plan_prometheus(home, environment, settings)
-    homes.write_environment(home / "env", environment)
+    homes.write_environment(home / "env", environment, by_user)
     return Stack(home, environment, settings, postgres, valkey, prometheus, reload, demo_port)
 
 

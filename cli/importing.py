@@ -27,8 +27,17 @@ _KEY_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 @click.command("import")
 @click.argument("places", metavar="DIR...", nargs=-1, required=True, type=_PLACE)
-@click.option("--url", envvar="SAFELIGHT_URL", default="http://127.0.0.1:8000", show_default=True)
-@click.option("--key-file", type=_KEY_FILE, help="A file with the API key; else SAFELIGHT_KEY has it.")
+@click.option(
+    "--url",
+    envvar="SAFELIGHT_URL",
+    default=lambda: f"http://127.0.0.1:{os.environ.get('SAFELIGHT_PORT', 8000)}",
+    show_default="this machine, port SAFELIGHT_PORT or 8000",
+)
+@click.option(
+    "--key-file",
+    type=_KEY_FILE,
+    help="With the API key, such as var/admin.key; else SAFELIGHT_KEY.",
+)
 @click.option("--connections", type=click.IntRange(1, 64), default=4, show_default=True)
 @click.option("--analysis", is_flag=True, help="Have the photos analysed as well.")
 @click.option("--wait", "until_ready", is_flag=True, help="Wait for each photo until it is ready.")
@@ -80,7 +89,7 @@ def command(
 def _key(key_file: Path | None) -> str:
     text = key_file.read_text() if key_file else os.environ.get("SAFELIGHT_KEY", "")
     if not text.strip():
-        raise click.UsageError("give a key: --key-file FILE, or SAFELIGHT_KEY")
+        raise click.UsageError("give a key: --key-file FILE (such as var/admin.key), or SAFELIGHT_KEY")
     return text.strip()
 
 

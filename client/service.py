@@ -17,7 +17,8 @@ import requests
 _TIMEOUT_S = (10, 120)
 # Of an answer that isn't 200 or 202: the same may succeed later.
 _LATER = (408, 425, 429, 500, 502, 503, 504)
-ATTEMPTS = 8
+# About two minutes: a restart of the service, and what stands before it.
+ATTEMPTS = 12
 _BASE_S, _CAP_S = 0.5, 30.0
 
 

@@ -107,7 +107,7 @@ def _check_empty(connection: Connection) -> None:
     for table in metadata.sorted_tables:
         row = select(literal(1)).select_from(table)
         if table.name in there and connection.execute(select(exists(row))).scalar_one():
-            raise NotEmpty(f"the database isn't empty: there are rows in {table.name}")
+            raise NotEmpty(f"the database isn't empty, there are rows in {table.name}: give it an empty one")
 
 
 def _copy(connection: Connection, table: str, columns: list[str], way: str, file: Any) -> int:

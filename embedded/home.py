@@ -39,13 +39,29 @@ def locked(home: Path) -> Iterator[None]:
         yield
 
 
-def write_environment(path: Path, environment: Mapping[str, str]) -> None:
-    """Write Safelight's settings as a script that a shell can source; they may hold passwords: mode 0600."""
-    lines = [
-        f"export {name}={shlex.quote(value)}\n"
-        for name, value in sorted(environment.items())
-        if name.startswith("SAFELIGHT_")
-    ]
+_OWN = "SAFELIGHT_OWN"
+
+
+def given(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment without what a run chose itself, and a shell that sourced its file handed on."""
+    left = dict(environment)
+    for pair in shlex.split(left.pop(_OWN, "")):
+        name, _, value = pair.partition("=")
+        if left.get(name) == value:
+            del left[name]
+    return left
+
+
+def write_environment(path: Path, environment: Mapping[str, str], by_user: Mapping[str, str]) -> None:
+    """Write Safelight's settings as a script that a shell can source; they may hold passwords: mode 0600.
+
+    Args:
+        by_user: those that were given; the rest the run chose itself, and may choose otherwise next time.
+    """
+    settings = {name: value for name, value in environment.items() if name.startswith("SAFELIGHT_")}
+    own = [f"{name}={value}" for name, value in sorted(settings.items()) if by_user.get(name) != value]
+    settings[_OWN] = shlex.join(own)
+    lines = [f"export {name}={shlex.quote(value)}\n" for name, value in sorted(settings.items())]
     write_private(path, "".join(lines))
 
 

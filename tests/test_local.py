@@ -28,6 +28,7 @@ from tests.pictures import jpeg
 PROJECT = Path(__file__).resolve().parent.parent
 _STARTS_S = 90.0
 _STOPS_S = 15.0
+_OF_EACH = ("SAFELIGHT_HOME", "SAFELIGHT_PORT")
 
 
 class Run:
@@ -137,6 +138,40 @@ def test_it_starts_stops_and_goes_on_with_its_data(start: Callable[..., Run]) ->
     again = start().wait_ready()
     assert again.ask("SELECT number FROM kept") == (7,)
     assert again.stop(signal.SIGINT) == 0
+
+
+def test_a_shell_that_sourced_its_settings_starts_it_again(start: Callable[..., Run]) -> None:
+    run = start().wait_ready()
+    sourced = {name: value for name, value in run.settings().items() if name not in _OF_EACH}
+    assert sourced["SAFELIGHT_DATABASE_URL"]
+    assert run.stop() == 0
+    again = start("elsewhere", **sourced).wait_ready()
+    assert again.stop() == 0
+
+
+def test_a_backup_is_restored_into_another_home(start: Callable[..., Run], folder: Path) -> None:
+    run = start().wait_ready()
+    key = {"Authorization": f"Bearer {(run.home / 'admin.key').read_text().strip()}"}
+    assert ask(run.port, "POST", "/v1/photos", body=jpeg(), headers=key).status == 202
+    flask = [sys.executable, "-m", "flask", "--app", "app", "backup", str(folder / "backup")]
+    environment = {**os.environ, **run.settings()}
+    subprocess.run(flask, cwd=PROJECT, env=environment, check=True, timeout=60)
+    assert run.stop() == 0
+
+    other = {
+        **os.environ,
+        "SAFELIGHT_HOME": str(folder / "other"),
+        "SAFELIGHT_PORT": str(ports.any_free_port()),
+    }
+    command = [sys.executable, "local.py", "--restore", str(folder / "backup")]
+    restored = subprocess.run(command, cwd=PROJECT, env=other, capture_output=True, text=True, timeout=120)
+    assert restored.returncode == 0, restored.stderr
+    assert "1 photos" in restored.stdout
+    again = subprocess.run(command, cwd=PROJECT, env=other, capture_output=True, text=True, timeout=120)
+    assert (again.returncode, "the database isn't empty" in again.stderr) == (1, True)
+    there = start("other").wait_ready()
+    assert ask(there.port, "GET", "/v1/photos", headers=key).json["photos"]
+    assert there.stop() == 0
 
 
 def test_the_link_that_it_prints_signs_in_once(start: Callable[..., Run]) -> None:

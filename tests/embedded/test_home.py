@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from embedded.errors import EmbeddedError
-from embedded.home import locked, write_environment
+from embedded.home import given, locked, write_environment
 
 
 def test_a_second_run_in_the_same_folder_is_a_clear_error(tmp_path: Path) -> None:
@@ -30,7 +30,8 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
 
 def test_the_environment_can_be_sourced_by_a_shell_and_read_by_its_owner_only(tmp_path: Path) -> None:
     script = tmp_path / "env"
-    write_environment(script, {"SAFELIGHT_DATABASE_URL": "postgresql://it's $HOME", "PATH": "/nowhere"})
+    environment = {"SAFELIGHT_DATABASE_URL": "postgresql://it's $HOME", "PATH": "/nowhere"}
+    write_environment(script, environment, {})
     assert script.stat().st_mode & 0o777 == 0o600
     told = subprocess.run(
         ["sh", "-c", '. "$1"; echo "$SAFELIGHT_DATABASE_URL"', "sh", str(script)],
@@ -40,3 +41,18 @@ def test_the_environment_can_be_sourced_by_a_shell_and_read_by_its_owner_only(tm
     )
     assert told.stdout == "postgresql://it's $HOME\n"
     assert "/nowhere" not in script.read_text()
+
+
+def test_what_a_run_chose_itself_is_not_given_to_the_next_by_a_shell_that_sourced_it(tmp_path: Path) -> None:
+    by_user = {"SAFELIGHT_PORT": "8300"}
+    write_environment(
+        tmp_path / "env", {**by_user, "SAFELIGHT_REDIS_URL": "unix:///a b", "SAFELIGHT_X": "1"}, by_user
+    )
+    told = subprocess.run(
+        ["sh", "-c", '. "$1"; SAFELIGHT_X=2 env -0', "sh", str(tmp_path / "env")],
+        capture_output=True,
+        check=True,
+    )
+    pairs = (pair.partition("=") for pair in told.stdout.decode().split("\0") if pair)
+    left = given({name: value for name, _, value in pairs if name.startswith("SAFELIGHT_")})
+    assert left == {"SAFELIGHT_PORT": "8300", "SAFELIGHT_X": "2"}
