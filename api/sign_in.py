@@ -18,8 +18,8 @@ blueprint = Blueprint("sign_in", __name__, template_folder=TEMPLATES)
 
 _GUARDS = {
     "Cache-Control": "no-store",
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     # With `no-referrer` a browser would send `Origin: null` from our own forms.
     "Referrer-Policy": "same-origin",
 }

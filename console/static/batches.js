@@ -58,13 +58,15 @@ function forget(job) {
 
 /** Of those that were requeued as far as they will be. */
 function store() {
-  const told = jobs.filter((job) => job.action === "requeue" && job.requeued).map(({ action, batchId, total, done, requeued }) => ({ action, batchId, total, done, requeued, state: "done" }));
+  const told = jobs.filter((job) => job.action === "requeue" && job.requeued).map(({ action, batchId, total, done, requeued, joined, state, error }) => ({ action, batchId, total, done, requeued, joined, state, error }));
   sessionStorage.setItem(KEPT, JSON.stringify(told.slice(-5)));
 }
 
+// What ran when the page was left goes on no more: the page had asked for it piece by piece.
 function stored() {
   try {
-    return JSON.parse(sessionStorage.getItem(KEPT)) ?? [];
+    const kept = JSON.parse(sessionStorage.getItem(KEPT)) ?? [];
+    return kept.map((job) => (job.state === "running" ? { ...job, state: "interrupted" } : job));
   } catch {
     return [];
   }
@@ -75,7 +77,7 @@ function jobPanel(job, closed) {
   const bar = h("progress", { max: job.total, "aria-label": "Dealt with" });
   const fate = h("p", { class: "fate" });
   const share = h("div", { class: "share", "aria-hidden": "true" });
-  const stop = h("button", { onclick: () => (job.stop(), update()) }, "Stop");
+  const stop = h("button", { onclick: () => job.stop() }, "Stop");
   const close = h("button", { class: "quiet", onclick: () => (element.remove(), closed()) }, "Close");
   const element = h("section", { class: "card batch", "aria-label": job.action === "requeue" ? "Requeued tasks" : "Discarded tasks" }, h("header", { class: "head" }, words, h("p", { class: "switches" }, stop, close)), bar, share, fate);
 
@@ -113,12 +115,12 @@ function jobPanel(job, closed) {
   return { element, update, refresh };
 }
 
-function inWords({ action, state, total, done, requeued, error }) {
+function inWords({ action, state, total, done, requeued, joined, error }) {
   const did = action === "requeue" ? "requeued" : "discarded";
   const number = action === "requeue" ? requeued : done;
   if (state === "running") return `${count(done)} of ${count(total)} dealt with…`;
   if (state === "failed") return `${count(done)} of ${count(total)} ${did}, then: ${error}`;
   if (state === "stopped") return `Stopped: ${count(done)} of ${count(total)} ${did}.`;
-  const joined = action === "requeue" && total - requeued;
+  if (state === "interrupted") return `Interrupted when the page was left: ${count(done)} of ${count(total)} ${did}.`;
   return `${count(number)} ${number === 1 ? "task" : "tasks"} ${did}.${joined > 0 ? ` ${count(joined)} had a newer one for the same photo already.` : ""}`;
 }

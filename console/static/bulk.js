@@ -52,13 +52,22 @@ export function reprocess(id) {
   return send("POST", `/v1/photos/${id}/reprocess`);
 }
 
-/** Have the browser download originals, one after the other. */
+/** Have the browser download originals, one after the other. Gives the problems, as `[id, problem]`. */
 export async function download(ids) {
+  const problems = [];
   for (const id of ids) {
-    const link = h("a", { href: `/v1/photos/${id}/original`, download: "" });
+    const href = `/v1/photos/${id}/original`;
+    try {
+      await patiently(() => send("HEAD", href)); // a download that fails tells the page nothing
+    } catch (problem) {
+      problems.push([id, problem]);
+      continue;
+    }
+    const link = h("a", { href, download: "" });
     document.body.append(link);
     link.click();
     link.remove();
     if (ids.length > 1) await rest(BETWEEN_DOWNLOADS_MS);
   }
+  return problems;
 }

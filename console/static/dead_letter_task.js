@@ -4,7 +4,7 @@ import { get, send } from "./api.js";
 import { h, replace } from "./dom.js";
 import { plain } from "./errors.js";
 import { duration, when } from "./format.js";
-import { live } from "./live.js";
+import { live, write } from "./live.js";
 import { showFailure, tell } from "./messages.js";
 import { titleOf } from "./queue_card.js";
 import { place } from "./router.js";
@@ -22,6 +22,8 @@ const STATES = {
 const OUTCOMES = { completed: "completed", failed: "failed for good", retried: "failed, tried again", snoozed: "put off", cancelled: "cancelled" };
 
 export function showTask(root, id, which, { act, signal }) {
+  const stale = h("p", { class: "warn", role: "status" });
+  const body = h("div", { class: "stack" });
   let shown = null;
   const refresh = live(load, { everyMs: EVERY_MS, signal });
 
@@ -29,10 +31,14 @@ export function showTask(root, id, which, { act, signal }) {
     try {
       const task = await get(`/v1/tasks/${encodeURIComponent(id)}`, { signal });
       const text = JSON.stringify(task);
-      if (text !== shown) replace(root, page(task));
+      if (text !== shown) keeping(body, () => replace(body, page(task)));
+      if (shown === null) replace(root, stale, body);
       shown = text;
+      write(stale, "");
     } catch (error) {
-      if (error.name !== "AbortError" && shown === null) showFailure(root, error, () => refresh());
+      if (error.name === "AbortError") return;
+      if (shown !== null) write(stale, `What is shown is old: ${error.message}`);
+      else showFailure(root, error, () => refresh());
     }
   }
 
@@ -66,6 +72,21 @@ export function showTask(root, id, which, { act, signal }) {
   }
 }
 
+/** Draw anew; folds that were open are open again, and the focus is where it was, or in the view. */
+function keeping(body, draw) {
+  const open = new Set([...body.querySelectorAll("details[open]")].map((fold) => fold.dataset.attempt));
+  const focused = body.contains(document.activeElement) && nameOf(document.activeElement);
+  draw();
+  for (const fold of body.querySelectorAll("details")) fold.open = open.has(fold.dataset.attempt);
+  if (!focused) return;
+  const same = [...body.querySelectorAll("a, button, summary, pre")].find((element) => nameOf(element) === focused);
+  (same ?? document.getElementById("view")).focus({ preventScroll: true });
+}
+
+function nameOf(element) {
+  return `${element.tagName} ${element.closest("[data-attempt]")?.dataset.attempt ?? ""} ${element.textContent}`;
+}
+
 function facts(task) {
   const rows = [
     ["Photo", h("a", { class: "mono", href: `#/photos/${task.photo_id}` }, task.photo_id)],
@@ -91,6 +112,6 @@ function attemptItem(attempt) {
     {},
     h("p", {}, h("span", { class: `pill ${level}` }, OUTCOMES[attempt.outcome] ?? "in hand"), ` attempt ${attempt.number}, ${when(attempt.started_at)}${ran === null ? "" : `, ${duration(ran)}`}, by `, h("span", { class: "mono" }, attempt.worker)),
     attempt.error && h("p", { class: "said" }, h("strong", {}, attempt.error.type), " ", attempt.error.detail),
-    attempt.traceback && h("details", {}, h("summary", {}, "Where in the code"), h("pre", { tabindex: 0 }, attempt.traceback)),
+    attempt.traceback && h("details", { dataset: { attempt: attempt.started_at } }, h("summary", {}, "Where in the code"), h("pre", { tabindex: 0 }, attempt.traceback)),
   );
 }

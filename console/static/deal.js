@@ -46,7 +46,11 @@ function explain(action, words) {
 }
 
 async function run(action, which, total, started) {
-  const job = { action, batchId: randomId(), total, done: 0, requeued: 0, state: "running", changed: () => {}, stop: () => (job.state = "stopped") };
+  const job = { action, batchId: randomId(), total, done: 0, requeued: 0, joined: 0, state: "running", changed: () => {}, stop };
+  function stop() {
+    job.state = "stopped";
+    job.changed();
+  }
   started(job);
   const body = action === "requeue" ? { ...which, batch_id: job.batchId } : which;
   let remaining = total;
@@ -56,6 +60,7 @@ async function run(action, which, total, started) {
     remaining = told.remaining;
     job.done = Math.max(total - remaining, job.done);
     job.requeued += told.outcomes.requeued ?? 0;
+    job.joined += told.outcomes.joined ?? 0;
     job.changed();
   }
   if (job.state === "running") job.state = "done";

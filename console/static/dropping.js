@@ -1,6 +1,8 @@
 // Files from people: dropped anywhere on the page, picked, pasted; folders with all that is in them.
 
 import { h } from "./dom.js";
+import { count } from "./format.js";
+import { tell } from "./messages.js";
 
 // What systems leave in folders, and nobody means to upload.
 const NOT_MEANT = /^(\.|Thumbs\.db$|desktop\.ini$)/i;
@@ -29,7 +31,9 @@ export function takeFiles(take) {
     show(false);
     if (!hasFiles(event)) return;
     event.preventDefault();
-    take(await dropped(event.dataTransfer));
+    const { files, unreadable } = await dropped(event.dataTransfer);
+    if (unreadable) tell(`${count(unreadable)} of what was dropped can't be read, and ${unreadable === 1 ? "wasn't" : "weren't"} taken.`, { error: true });
+    if (files.length || !unreadable) take(files);
   });
   addEventListener("paste", (event) => {
     const files = [...(event.clipboardData?.files ?? [])];
@@ -41,7 +45,7 @@ export function takeFiles(take) {
 export function picker(text, take, { folder = false, main = false } = {}) {
   const input = h("input", { type: "file", multiple: true, webkitdirectory: folder, hidden: true });
   input.onchange = () => {
-    take([...input.files].filter((file) => !folder || isMeant(file.name)));
+    take([...input.files].filter((file) => !folder || file.webkitRelativePath.split("/").slice(1).every(isMeant)));
     input.value = "";
   };
   return h("span", { class: "picker" }, h("button", { class: main ? "main" : null, onclick: () => input.click() }, text), input);
@@ -58,22 +62,28 @@ function isMeant(name) {
 // The items are gone once the event is over, so all entries are taken first.
 async function dropped(transfer) {
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.() ?? null);
-  if (!entries.some((entry) => entry?.isDirectory)) return [...transfer.files];
-  const found = [];
-  for (const entry of entries) if (entry) await walk(entry, found);
+  if (!entries.some((entry) => entry?.isDirectory)) return { files: [...transfer.files], unreadable: 0 };
+  const found = { files: [], unreadable: 0 };
+  for (const entry of entries) if (entry && (entry.isDirectory || isMeant(entry.name))) await walk(entry, found);
   return found;
 }
 
+// One that can't be read is counted, and keeps no other from being taken.
 async function walk(entry, found) {
-  if (entry.isFile) {
-    if (isMeant(entry.name)) found.push(await new Promise((resolve, reject) => entry.file(resolve, reject)));
-    return;
+  try {
+    if (entry.isFile) found.files.push(await new Promise((resolve, reject) => entry.file(resolve, reject)));
+    else await walkFolder(entry, found);
+  } catch {
+    found.unreadable += 1;
   }
+}
+
+async function walkFolder(entry, found) {
   const reader = entry.createReader();
   // A reader gives a hundred at a time, until it gives none.
   for (;;) {
     const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
     if (!some.length) return;
-    for (const each of some) await walk(each, found);
+    for (const each of some) if (isMeant(each.name)) await walk(each, found);
   }
 }

@@ -4,7 +4,14 @@ import { h } from "./dom.js";
 
 const STATES = [["", "All"], ["ready", "Ready"], ["processing", "Processing"], ["failed", "Failed"]];
 
+const CLICK_MS = 50; // from a button's up to where its click has led
+
 let touched = null; // the field that the view was shown anew for: it has the focus again
+
+let pressing = false; // a pointer's button is down
+for (const [name, down] of [["pointerdown", true], ["pointerup", false], ["pointercancel", false]]) {
+  addEventListener(name, () => (pressing = down), { capture: true });
+}
 
 /** A form; `changed(filters)` is called with what the API is to be asked for. Days shown are both included. */
 export function filterBar(filters, changed) {
@@ -19,7 +26,7 @@ export function filterBar(filters, changed) {
   // A date is being typed as long as it has the focus.
   for (const input of [from, to]) {
     const before = input.value;
-    input.onblur = () => input.value !== before && tell(null);
+    input.onblur = () => input.value !== before && onceReleased(() => tell(null));
     input.onkeydown = (event) => event.key === "Enter" && input.blur();
   }
   const clear = Object.keys(filters).length > 0 && h("a", { class: "button quiet", href: "#/photos" }, "Clear");
@@ -30,6 +37,14 @@ export function filterBar(filters, changed) {
     touched = null;
   });
   return form;
+}
+
+// A view shown anew between a button's down and up would lose the click. Where that leads elsewhere, it counts.
+function onceReleased(act) {
+  if (!pressing) return act();
+  const at = location.hash;
+  const released = () => setTimeout(() => location.hash === at && act(), CLICK_MS);
+  addEventListener("pointerup", released, { once: true });
 }
 
 function moved(day, days) {

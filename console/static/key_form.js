@@ -25,10 +25,10 @@ export async function createKey() {
       field("Expires", choice("days", ENDS)),
     ],
     act: "Make the key",
+    check: (data) => (data.has("scope") ? null : "A key that may do nothing isn't made: tick at least one right."),
   });
   if (!given) return;
   const scopes = given.getAll("scope");
-  if (!scopes.length) throw new Error("A key that may do nothing isn't made: tick at least one right.");
   const days = given.get("days");
   const expiresAt = days ? new Date(Date.now() + Number(days) * DAY_MS).toISOString() : null;
   await showOnce(await send("POST", "/v1/keys", { owner: given.get("owner"), scopes, expires_at: expiresAt }));
@@ -45,7 +45,8 @@ export function showOnce(made) {
     const copy = h("button", { type: "button", class: "main", onclick: () => copyOf(secret) }, "Copy");
     const dialog = h(
       "dialog",
-      { "aria-labelledby": "once" },
+      // Escape, pressed in passing, isn't to throw away what can't be seen again.
+      { "aria-labelledby": "once", closedby: "none", oncancel: (event) => event.preventDefault() },
       h("form", { method: "dialog" }, h("h2", { id: "once" }, `A key for ${made.owner}`), h("p", {}, "This is the only time that it can be seen. Keep it where nobody else reads."), h("p", { class: "copy" }, secret, copy), h("p", { class: "buttons" }, h("button", {}, "I have it"))),
     );
     dialog.addEventListener("close", () => {

@@ -1,6 +1,7 @@
 // The owner's photos that some filters let through, newest first: loaded page by page, kept up to date by events.
 
 import { get } from "./api.js";
+import { oneAtATime } from "./one_at_a_time.js";
 
 const FIRST = 60;
 const PAGE = 200;
@@ -10,7 +11,8 @@ const TOGETHER_MS = 250;
 /** The filters that stand in an address and in the API's query alike. */
 export const FILTERS = ["state", "taken_after", "taken_before"];
 
-function isNewer(photo, other) {
+/** Whether a photo stands before another in a list. */
+export function isNewer(photo, other) {
   return photo.created_at > other.created_at || (photo.created_at === other.created_at && photo.id > other.id);
 }
 
@@ -26,6 +28,9 @@ export class PhotoList {
   #loading = null;
   #known = new Map();
   #dirty = new Set();
+  #age = 0; // how often it was loaded anew: answers to what was asked before that are old
+  #meanwhile = null; // what changes while it is loaded anew
+  #removed = new Set(); // known to be gone, though an answer under way may still have them
   #timer = null;
   #listeners = new Set();
 
@@ -50,14 +55,18 @@ export class PhotoList {
 
   /** Load the next page, once at a time. Raises Problem. */
   more(limit = this.photos.length ? PAGE : FIRST) {
+    const age = this.#age;
     this.#loading ??= this.#page(this.#cursor, limit)
       .then((page) => {
+        if (age !== this.#age) return; // its place in the list isn't where it was
         this.#cursor = page.next_cursor;
         this.done = page.next_cursor === null;
-        for (const photo of page.photos) if (!this.#known.has(photo.id)) this.#append(photo);
+        for (const photo of page.photos) if (!this.#known.has(photo.id) && !this.#removed.has(photo.id)) this.#append(photo);
         this.#tell();
       })
-      .finally(() => (this.#loading = null));
+      .finally(() => {
+        if (age === this.#age) this.#loading = null;
+      });
     return this.#loading;
   }
 
@@ -67,23 +76,38 @@ export class PhotoList {
   }
 
   /** Load everything anew, as far as it was loaded. Raises Problem. */
-  async reload() {
+  reload = oneAtATime(async () => {
     const anew = new PhotoList(this.filters);
     const wanted = this.photos.length;
-    do await anew.more(wanted > FIRST ? PAGE : FIRST);
-    while (!anew.done && anew.photos.length < wanted);
+    const meanwhile = (this.#meanwhile = new Set());
+    try {
+      do await anew.more(wanted > FIRST ? PAGE : FIRST);
+      while (!anew.done && anew.photos.length < wanted);
+    } finally {
+      this.#meanwhile = null;
+    }
+    this.#become(anew);
+    meanwhile.forEach((id) => this.touch(id)); // its pages may be older than what was heard
+  });
+
+  #become(anew) {
+    this.#age += 1;
+    this.#loading = null;
     this.photos = anew.photos;
     this.done = anew.done;
     this.fresh = [];
     this.#cursor = anew.#cursor;
     this.#known = anew.#known;
+    for (const id of this.#removed) this.#drop(id);
     this.#tell();
   }
 
   /** Look for what is new and for what isn't finished, without being told of it. Raises Problem. */
   async poll() {
     if (!this.photos.length) return this.reload();
+    const age = this.#age;
     const page = await this.#page(null, FIRST);
+    if (age !== this.#age) return;
     this.#merge([], page.photos);
     const open = this.photos.filter((photo) => photo.state === "processing").slice(0, IDS);
     open.forEach((photo) => this.touch(photo.id));
@@ -92,11 +116,13 @@ export class PhotoList {
   /** Something happened to that photo: look at it soon, together with others. */
   touch(id) {
     this.#dirty.add(id);
+    this.#meanwhile?.add(id);
     this.#timer ??= setTimeout(() => this.#refresh(), TOGETHER_MS);
   }
 
   /** It is known to be gone. */
   remove(id) {
+    this.#removed.add(id);
     this.#dirty.delete(id);
     if (this.#drop(id)) this.#tell();
   }
@@ -113,10 +139,13 @@ export class PhotoList {
   async #refresh() {
     const ids = [...this.#dirty].slice(0, IDS);
     ids.forEach((id) => this.#dirty.delete(id));
+    const age = this.#age;
     try {
       const query = new URLSearchParams([...Object.entries(this.filters), ["brief", "true"], ["limit", IDS]]);
       ids.forEach((id) => query.append("id", id));
-      this.#merge(ids, (await get(`/v1/photos?${query}`)).photos);
+      const { photos } = await get(`/v1/photos?${query}`);
+      if (age === this.#age) this.#merge(ids, photos);
+      else ids.forEach((id) => this.#dirty.add(id));
     } catch (error) {
       if (error.passes) ids.forEach((id) => this.#dirty.add(id));
     }
@@ -132,7 +161,9 @@ export class PhotoList {
   }
 
   // What was asked for and isn't found doesn't fit the filters any more, or is gone.
-  #merge(asked, found) {
+  #merge(asked, answer) {
+    const found = answer.filter((photo) => !this.#removed.has(photo.id));
+    for (const id of [...asked, ...found.map((photo) => photo.id)]) this.#meanwhile?.add(id);
     const ids = new Set(found.map((photo) => photo.id));
     for (const id of asked) if (!ids.has(id)) this.#drop(id);
     for (const photo of found) {

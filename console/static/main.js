@@ -5,7 +5,7 @@ import { h, replace } from "./dom.js";
 import { takeFiles } from "./dropping.js";
 import { may } from "./me.js";
 import { failure } from "./messages.js";
-import { begin } from "./router.js";
+import { begin, showFault } from "./router.js";
 import * as photos from "./photos.js";
 import { beginPanel, upload } from "./upload_panel.js";
 
@@ -22,10 +22,12 @@ const ALL = [
 function later(load) {
   return (root, place) => {
     let leave;
-    load().then(
-      (module) => (leave = place.signal.aborted ? null : module.show(root, place)),
-      () => place.signal.aborted || replace(root, failure({ message: "This view can't be fetched." }, () => location.reload())),
-    );
+    load()
+      .then(
+        (module) => (leave = place.signal.aborted ? null : module.show(root, place)),
+        () => place.signal.aborted || replace(root, failure({ message: "This view can't be fetched." }, () => location.reload())),
+      )
+      .catch((error) => showFault(root, error));
     return () => leave?.();
   };
 }
@@ -49,6 +51,11 @@ sessionStorage.removeItem("place");
 if (kept && !location.hash) history.replaceState(null, "", kept);
 
 const view = document.getElementById("view");
+// `#view` is no place in the console: the router would leave the view for it.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  view.focus();
+});
 if (routes.length) {
   begin(routes, view, (route) => {
     for (const link of links) {

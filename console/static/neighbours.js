@@ -1,8 +1,11 @@
 // From one photo to the next, in the order of the list that it was opened from, and back to that list.
 
 import { h } from "./dom.js";
+import { isNewer } from "./list.js";
 import { place } from "./router.js";
 import { comeBackTo } from "./view_place.js";
+
+const MOST_PAGES = 10; // an old photo of many stands without neighbours, rather than to have all before it fetched
 
 /** What the photo's view shows of it: links back, to the newer and the older one; their keys. */
 export function walking(list, id) {
@@ -29,10 +32,12 @@ export function walking(list, id) {
     home,
     back,
     arrows: [newer, older],
-    /** Load the list up to the photo and the one behind it, if it isn't: after a reload. Never fails. */
-    async find(signal) {
+    /** Load the list up to the photo and the one behind it, if it isn't and they aren't far: after a reload. Never fails. */
+    async find(photo, signal) {
+      let pages = 0;
+      const passed = () => list.photos.length > 0 && isNewer(photo, list.photos.at(-1)); // the filters don't let it through
       try {
-        await list.until(() => signal.aborted || list.indexOf(id) >= 0);
+        await list.until(() => signal.aborted || list.indexOf(id) >= 0 || passed() || pages++ >= MOST_PAGES);
         if (!signal.aborted && list.indexOf(id) === list.photos.length - 1 && !list.done) await list.more();
       } catch {
         // Without the list there is no walk; the photo is there all the same.

@@ -12,6 +12,7 @@ import { follow, listFor } from "./list.js";
 import { may } from "./me.js";
 import { confirm, showFailure, tell } from "./messages.js";
 import { walking } from "./neighbours.js";
+import { oneAtATime } from "./one_at_a_time.js";
 import { picture } from "./picture.js";
 import { rawTags } from "./raw_tags.js";
 import { stateBadge } from "./tile.js";
@@ -35,6 +36,9 @@ class PhotoView {
   #facts = h("section", { class: "card", "aria-label": "About the photo" });
   #tasks;
   #analysis;
+  #look = oneAtATime(() => this.#load());
+  #found = false;
+  #closed = false;
   #timer = null;
   #ends;
 
@@ -51,49 +55,50 @@ class PhotoView {
     const keys = (event) => this.#walk.pressed(event);
     addEventListener("keydown", keys);
     this.#ends = [() => removeEventListener("keydown", keys), subscribe((event) => this.#heard(event))];
-    this.#load(root);
+    this.#look();
   }
 
   close() {
+    this.#closed = true;
     clearTimeout(this.#timer);
     this.#tasks.close();
     for (const end of this.#ends) end();
   }
 
-  async #load(root) {
+  async #load() {
     try {
-      this.#draw(await get(`/v1/photos/${this.#id}`, { signal: this.#signal }));
+      const photo = await get(`/v1/photos/${this.#id}`, { signal: this.#signal });
+      if (this.#closed) return;
+      this.#draw(photo);
+      if (!this.#found) this.#walk.find(photo, this.#signal);
+      this.#found = true;
     } catch (error) {
-      if (error.status === 404) return this.#gone(root);
-      return showFailure(this.#facts, error, () => this.#load(root));
+      if (this.#closed) return;
+      if (error.status === 404) this.#gone();
+      // What is shown stays; the next event, or the next poll, looks again.
+      else if (!this.#found) showFailure(this.#facts, error, () => this.#look());
+      return;
     }
-    this.#tasks.load();
-    this.#walk.find(this.#signal);
+    await this.#tasks.load();
   }
 
   #heard(event) {
     follow(this.#list, event);
     const ours = event.data.photo_id === this.#id;
-    if (ours && event.type === "photo-deleted") return this.#gone(document.getElementById("view"));
+    if (ours && event.type === "photo-deleted") return this.#gone();
     // Many come at once; a look tells them all.
     if (ours || event.type === "reset" || event.type === "poll") this.#timer ??= setTimeout(() => this.#again(), TOGETHER_MS);
   }
 
-  async #again() {
+  #again() {
     this.#timer = null;
-    try {
-      this.#draw(await get(`/v1/photos/${this.#id}`, { signal: this.#signal }));
-      await this.#tasks.load();
-    } catch (error) {
-      // What is shown stays; the next event, or the next poll, looks again.
-      if (error.status === 404) this.#gone(document.getElementById("view"));
-    }
+    this.#look();
   }
 
-  #gone(root) {
+  #gone() {
     this.close();
     this.#list.remove(this.#id);
-    replace(root, h("div", { class: "empty" }, h("p", { class: "large" }, "There is no such photo"), h("p", {}, "It was deleted, or it is another's."), h("a", { class: "button", href: this.#walk.home }, "All photos")));
+    replace(document.getElementById("view"), h("div", { class: "empty" }, h("p", { class: "large" }, "There is no such photo"), h("p", {}, "It was deleted, or it is another's."), h("a", { class: "button", href: this.#walk.home }, "All photos")));
   }
 
   #draw(photo) {
@@ -116,10 +121,14 @@ class PhotoView {
   #actions() {
     const writes = may("photos:write");
     return [
-      may("originals:read") && h("button", { onclick: () => download([this.#id]) }, "Download"),
+      may("originals:read") && h("button", { onclick: () => this.#download() }, "Download"),
       writes && h("button", { onclick: () => this.#reprocess() }, "Reprocess"),
       writes && h("button", { class: "bad", onclick: () => this.#remove() }, "Delete…"),
     ];
+  }
+
+  async #download() {
+    for (const [, problem] of await download([this.#id])) tell(problem.message, { error: true });
   }
 
   async #reprocess() {
@@ -139,7 +148,8 @@ class PhotoView {
       await remove(this.#id);
       this.#list.remove(this.#id);
       tell("Deleted.");
-      location.replace(onwards);
+      // Who went elsewhere meanwhile stays there.
+      if (!this.#signal.aborted) location.replace(onwards);
     } catch (problem) {
       tell(problem.message, { error: true });
     }

@@ -34,6 +34,7 @@ class PhotosView {
   #state = h("div", { class: "grid-state", role: "status" });
   #ends = [];
   #again = null;
+  #closed = false;
 
   constructor(root, query) {
     this.#list = listFor(query);
@@ -54,6 +55,7 @@ class PhotosView {
   }
 
   close() {
+    this.#closed = true;
     keep(this.#list, this.#grid);
     this.#list.holding = false;
     this.#list.release();
@@ -69,8 +71,9 @@ class PhotosView {
     const loaded = this.#list.photos.length;
     if (loaded) this.#list.poll().catch(() => {});
     if (!loaded) await this.#load();
-    if (before?.at > this.#list.photos.length) await this.#list.until(() => this.#list.photos.length > before.at).catch(() => {});
+    if (before?.at > this.#list.photos.length) await this.#list.until(() => this.#closed || this.#list.photos.length > before.at).catch(() => {});
     requestAnimationFrame(() => {
+      if (this.#closed) return;
       this.#changed();
       if (before) this.#restore(before);
       forget();
@@ -85,10 +88,11 @@ class PhotosView {
   }
 
   async #load() {
-    if (this.#again) return;
+    if (this.#again || this.#closed) return;
     try {
       await this.#list.more();
     } catch (problem) {
+      if (this.#closed) return;
       replace(this.#state, failure(problem, () => this.#retry()));
       this.#again = setTimeout(() => this.#retry(), AGAIN_MS);
     }

@@ -1,5 +1,8 @@
 // Places in the page: what stands behind `#` says which view is shown, so that reload and back keep the place.
 
+import { replace } from "./dom.js";
+import { failure } from "./messages.js";
+
 let routes = [];
 let current = { leave: null, name: null };
 
@@ -18,10 +21,11 @@ export function begin(all, root, changed) {
     if (!found) return location.replace(`#${routes[0].path}`);
     current.leave?.();
     const abort = new AbortController();
+    const focused = root.contains(document.activeElement);
     root.replaceChildren();
     document.title = `${found.title} · Safelight`;
     const moved = current.name !== null && current.name !== found.name;
-    const left = found.show(root, {
+    const left = shown(found, root, {
       groups: path.match(found.pattern).slice(1),
       query: new URLSearchParams(query),
       signal: abort.signal,
@@ -34,13 +38,26 @@ export function begin(all, root, changed) {
       },
     };
     changed(found);
-    if (moved) {
-      root.focus({ preventScroll: true });
-      scrollTo(0, 0);
-    }
+    // What had the focus may be gone: who works by keyboard goes on from the new view, not from the page's top.
+    if (moved || (focused && !root.contains(document.activeElement))) root.focus({ preventScroll: true });
+    if (moved) scrollTo(0, 0);
   };
   addEventListener("hashchange", go);
   go();
+}
+
+function shown(route, root, given) {
+  try {
+    return route.show(root, given);
+  } catch (error) {
+    return showFault(root, error);
+  }
+}
+
+/** Say that a view failed by a fault of its own, instead of leaving it blank. */
+export function showFault(root, error) {
+  console.error(error);
+  replace(root, failure({ message: `This view can't be shown: ${error.message}` }, () => location.reload()));
 }
 
 /** The address of a place; empty values are left out. */

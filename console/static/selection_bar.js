@@ -22,8 +22,10 @@ export function selectionBar(list, selection) {
       said.textContent = `${count(selection.size)} selected`;
     },
     async selectAll() {
-      await busy("Selecting all…", () => list.until(() => false));
+      await busy("Selecting all…", () => list.until(() => !element.isConnected));
+      if (!element.isConnected) return;
       selection.all(list.photos);
+      if (!list.done) tell(`Not all are selected: ${photos(list.photos.length)} could be loaded.`, { error: true });
     },
     remove: () => writes && askAndRemove(),
   };
@@ -73,7 +75,8 @@ export function selectionBar(list, selection) {
     const ids = selection.ids;
     const content = h("p", {}, "They are downloaded one by one. The browser may ask whether this page may do that.");
     if (ids.length > MANY_DOWNLOADS && !(await confirm({ title: `Download ${photos(ids.length)}?`, content, act: "Download" }))) return;
-    await busy("Downloading…", () => download(ids));
+    const problems = await busy("Downloading…", () => download(ids));
+    if (problems.length) ended("downloaded", ids.length, problems);
   }
 
   return bar;

@@ -5,6 +5,7 @@ import { h, replace } from "./dom.js";
 import { plain } from "./errors.js";
 import { duration, when } from "./format.js";
 import { showFailure } from "./messages.js";
+import { oneAtATime } from "./one_at_a_time.js";
 
 const KINDS = { preview: "Previews", exif: "Metadata", analysis: "Analysis" };
 const STATES = {
@@ -20,7 +21,7 @@ export function timeline(id, signal) {
   const element = h("section", { class: "card", "aria-labelledby": "timeline-title" }, h("h2", { id: "timeline-title" }, "What was done"), inside);
   const clocks = new Set();
   const ticking = setInterval(() => clocks.forEach((tick) => tick()), 1000);
-  const load = async () => {
+  const load = oneAtATime(async () => {
     try {
       const { tasks, next_cursor: more } = await get(`/v1/tasks?photo_id=${id}&limit=${MOST}`, { signal });
       const whole = await Promise.all(tasks.map((task) => get(`/v1/tasks/${task.id}`, { signal }).catch((error) => (error.name === "AbortError" ? Promise.reject(error) : { ...task, history: [] }))));
@@ -31,7 +32,7 @@ export function timeline(id, signal) {
     } catch (error) {
       showFailure(inside, error, load);
     }
-  };
+  });
   return { element, load, close: () => clearInterval(ticking) };
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.pictures import jpeg
 from tests.stack import Stack
@@ -72,9 +72,7 @@ def test_a_failed_photo_is_found_and_requeued_and_ready(
     until(lambda: all(stack.get(photo, key).json["state"] == "ready" for photo in photos), timeout_s=30)
 
 
-def test_one_is_looked_into_and_requeued(
-    page: Page, stack: Stack, key: dict[str, str], failed: list[str]
-) -> None:
+def test_one_is_looked_into_and_requeued(page: Page, failed: list[str], expected: list[str]) -> None:
     page.goto("/#/dead-letters?kind=exif&error_type=object-missing")
     page.get_by_role("region", name="object-missing").locator("p.said").get_by_role("link").click()
     expect(page.get_by_role("row")).to_have_count(3)
@@ -85,6 +83,10 @@ def test_one_is_looked_into_and_requeued(
     expect(page.locator("pre")).to_contain_text("Traceback")
     page.get_by_role("button", name="Requeue").click()
     expect(page.get_by_role("status").filter(has_text="completed")).to_be_visible(timeout=30_000)
+    expect(page.locator("pre").first).to_be_visible()  # the fold stays open
+    page.route("**/v1/tasks/*", lambda route: route.fulfill(status=503, body="{}"))
+    expected.append("status of 503")
+    expect(page.get_by_text("What is shown is old:")).to_be_visible()
     page.go_back()
     expect(page.get_by_role("row")).to_have_count(2)
 
@@ -112,3 +114,53 @@ def test_the_newest_photo_of_a_group_is_shown(page: Page, failed: list[str]) -> 
     picture = page.locator(".sample img")
     expect(picture).to_be_visible()
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 0
+
+
+def begin_requeue(page: Page) -> None:
+    """Requeue both EXIF tasks."""
+    page.goto("/#/dead-letters?kind=exif&error_type=object-missing")
+    page.get_by_role("button", name="Requeue all of object-missing").click()
+    page.get_by_role("dialog").get_by_role("button", name="Requeue 2").click()
+
+
+def told_as(route: Route, outcomes: dict[str, int], remaining: int) -> None:
+    """Pass on an answer to a requeue with other figures in it."""
+    answer = route.fetch()
+    route.fulfill(response=answer, json={**answer.json(), "outcomes": outcomes, "remaining": remaining})
+
+
+@pytest.mark.usefixtures("failed")
+def test_a_reload_interrupts_a_requeue_and_says_so(page: Page) -> None:
+    held: list[Route] = []
+
+    def answer(route: Route) -> None:
+        if (route.request.post_data_json or {}).get("dry_run"):
+            route.continue_()
+        elif held:
+            held.append(route)  # it waits while the page is left
+        else:
+            held.append(route)
+            told_as(route, {"requeued": 1}, remaining=1)
+
+    page.route("**/v1/tasks/requeue", answer)
+    begin_requeue(page)
+    progress = page.get_by_role("region", name="Requeued tasks")
+    expect(progress).to_contain_text("1 of 2 dealt with…")
+    page.reload()
+    expect(progress).to_contain_text("Interrupted when the page was left: 1 of 2 requeued.")
+
+
+@pytest.mark.usefixtures("failed")
+def test_only_what_had_a_newer_task_is_told_to_have_one(page: Page) -> None:
+    def answer(route: Route) -> None:
+        if (route.request.post_data_json or {}).get("dry_run"):
+            route.continue_()
+        else:
+            told_as(route, {"requeued": 1, "unchanged": 1}, remaining=0)
+
+    page.route("**/v1/tasks/requeue", answer)
+    begin_requeue(page)
+    words = page.get_by_role("region", name="Requeued tasks").get_by_role("status")
+    expect(words).to_have_text("1 task requeued.")
+    page.reload()
+    expect(words).to_have_text("1 task requeued.")

@@ -11,6 +11,7 @@ from tests.console.conftest import OpenConsole
 from tests.imaging.pictures import ASCII, RATIONAL, SHORT, exif, jpeg_with, noise
 from tests.pictures import jpeg
 from tests.stack import Stack
+from tests.waiting import until
 
 GPS = [(1, ASCII, "N"), (2, RATIONAL, [48, 30, 0]), (3, ASCII, "E"), (4, RATIONAL, [9, 15, 0])]
 TAKEN = jpeg_with(
@@ -189,3 +190,24 @@ def test_without_an_analysis_service_the_button_says_so(
     page.goto(f"/#/photos/{photo['id']}")
     page.get_by_role("button", name="Have it analysed").click()
     expect(page.get_by_text("There is no analysis service here")).to_be_visible()
+
+
+def test_who_went_elsewhere_while_a_photo_is_deleted_stays_there(
+    page: Page, stack: Stack, key: dict[str, str]
+) -> None:
+    for number in range(2):
+        uploaded(stack, key, jpeg(seed=860 + number), f"{number}.jpg")
+    held: list[Route] = []
+    page.route(
+        "**/v1/photos/*",
+        lambda route: held.append(route) if route.request.method == "DELETE" else route.fallback(),
+    )
+    page.locator(".tile .open").first.click()
+    page.get_by_role("button", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    until(lambda: page.evaluate("1") == 1 and len(held) == 1)
+    page.get_by_role("link", name="System").click()
+    held[0].continue_()
+    expect(page.get_by_text("Deleted.")).to_be_visible()
+    expect(page.get_by_role("heading", name="API keys")).to_be_visible()
+    assert page.evaluate("location.hash") == "#/system"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from pathlib import Path
 
-from playwright.sync_api import Download, Page, expect
+from playwright.sync_api import Download, Page, Route, expect
 
 from tests.console.conftest import OpenConsole
 from tests.console.files import drop, mixed_files
+from tests.console.rows import insert_photos
 from tests.pictures import jpeg
 from tests.stack import Stack
 from tests.waiting import until
@@ -201,3 +203,83 @@ def test_who_may_only_look_sees_no_button_that_changes_anything(
     expect(page.get_by_role("heading", name="looked-at.jpg")).to_be_visible()
     expect(page.locator(".photo-actions").get_by_role("button")).to_have_count(0)
     expect(page.get_by_role("button", name="Have it analysed")).to_have_count(0)
+
+
+_DROP_FOLDER = """async (base64) => {
+    const bytes = Uint8Array.from(atob(base64), (char) => char.charCodeAt(0));
+    const file = (name) => ({ isFile: true, name, file: (take) => take(new File([bytes], name)) });
+    const fails = (take, fail) => fail(new DOMException("gone", "NotFoundError"));
+    const bad = { isFile: true, name: "bad.jpg", file: fails };
+    const folder = (name, all) => ({
+        isDirectory: true, name, createReader: () => ({ readEntries: (take) => take(all.splice(0)) }),
+    });
+    const tree = folder("holiday", [bad, file("good.jpg"), folder(".thumbnails", [file("small.jpg")])]);
+    DataTransferItem.prototype.webkitGetAsEntry = () => tree;
+    const data = new DataTransfer();
+    data.items.add(new File([], "holiday"));
+    const event = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+    document.body.dispatchEvent(event);
+}"""
+
+
+def test_of_a_dropped_folder_one_bad_file_is_told_and_hidden_folders_are_passed_over(page: Page) -> None:
+    page.evaluate(_DROP_FOLDER, b64encode(jpeg(seed=770)).decode())
+    expect(page.get_by_text("1 of what was dropped can't be read, and wasn't taken.")).to_be_visible()
+    expect(page.get_by_text("1 uploaded.")).to_be_visible()
+    expect(page.locator(".tile .name")).to_have_text(["good.jpg"])
+
+
+def test_who_left_before_the_photos_came_asks_for_them_no_more(page: Page, expected: list[str]) -> None:
+    expected.append("net::ERR_FAILED")
+    held: list[Route] = []
+    page.route(re.compile(r"/v1/photos\?"), lambda route: held.append(route))
+    page.clock.install()
+    page.reload()
+    until(lambda: page.evaluate("1") == 1 and len(held) == 1)
+    page.get_by_role("link", name="System").click()
+    expect(page.get_by_role("heading", name="API keys")).to_be_visible()
+    with page.expect_event("requestfailed"):
+        held[0].abort()
+    page.clock.run_for(10_000)
+    page.evaluate(
+        "fetch('/livez').then((answer) => answer.status)"
+    )  # what was asked before it has been heard of
+    assert len(held) == 1
+
+
+def test_all_selected_that_isnt_all_says_so(
+    page: Page, stack: Stack, owner: str, expected: list[str]
+) -> None:
+    expected.append("status of 503")
+    insert_photos(stack, owner, 70)
+    page.route("**/v1/photos?*cursor=*", lambda route: route.fulfill(status=503, body="{}"))
+    page.reload()
+    page.locator(".tile .open").first.focus()
+    page.keyboard.press("Control+a")
+    expect(page.get_by_text("Not all are selected: 60 photos could be loaded.")).to_be_visible()
+    expect(page.get_by_role("region", name="Selection")).to_contain_text("60 selected")
+
+
+def test_an_original_that_cannot_be_had_is_told(
+    page: Page, stack: Stack, owner: str, expected: list[str]
+) -> None:
+    expected.append("status of 403")
+    insert_photos(stack, owner, 1)
+    page.route("**/original", lambda route: route.fulfill(status=403, body=""))
+    page.reload()
+    page.locator(".tile .open").first.click()
+    page.get_by_role("button", name="Download").click()
+    expect(page.locator(".message.bad")).to_contain_text("The service answered 403.")
+
+
+def test_a_click_that_ends_a_filter_counts(page: Page, stack: Stack, owner: str) -> None:
+    insert_photos(stack, owner, 3)
+    page.reload()
+    expect(page.locator(".tile")).to_have_count(3)
+    page.get_by_label("Taken from").fill("2030-01-01")
+    page.locator(".tile .open").first.click(delay=300)
+    expect(page.get_by_role("heading", level=1)).to_have_text("IMG_00000.jpg")
+    page.go_back()
+    page.get_by_label("Taken from").fill("2030-01-01")
+    page.get_by_role("heading", name="Photos").click(delay=300)
+    expect(page.get_by_text("No photo is like that.")).to_be_visible()

@@ -7,24 +7,14 @@ import sys
 import pytest
 from playwright.sync_api import CDPSession, Page, Response, expect
 
-from db.session import Database
 from tests.console.conftest import OpenConsole
+from tests.console.rows import insert_photos
 from tests.pictures import jpeg
 from tests.stack import Stack
 from tests.waiting import until
 
 COUNT = 10_000
 FIRST_PAGE = 60
-_PHOTOS = """
-INSERT INTO photos (id, owner, state, filename, media_type, size_bytes, sha256, original_key,
-                    width, height, placeholder, exif, received_at, created_at, ready_at)
-SELECT gen_random_uuid(), :owner, 'ready', 'IMG_' || lpad(number::text, 5, '0') || '.jpg', 'image/jpeg',
-       5000000, sha256(CAST(:owner || number AS text)::bytea), :owner || number,
-       6000, 4000, decode('3OcRJYB4d3h/iIeHeEh3eIhw+j3A', 'base64'),
-       '{"make": "Canon", "model": "Canon EOS R5", "iso": 400, "taken_at": "2024-02-29T12:00:00"}',
-       clock_timestamp(), clock_timestamp() - number * interval '1 minute', clock_timestamp()
-FROM generate_series(0, :count - 1) AS number
-"""
 # The first tile below the bar, once what was scrolled to has been drawn.
 _FIRST_SEEN = """async () => {
     for (let frames = 0; frames < 3; frames++) await new Promise(requestAnimationFrame);
@@ -33,7 +23,7 @@ _FIRST_SEEN = """async () => {
 }"""
 FAR_PX = 3_000
 MAX_NODES = 2_000
-# Measured on two cores that did other things as well; the margin is for machines that are busier.
+# The aim; asserted is MARGIN times that, for machines that do other things as well (docs/console.md).
 FIRST_VIEW_S, MARGIN = 1.0, 4
 WEIGHT_BYTES = 150_000
 
@@ -47,10 +37,7 @@ def _spent_s(cdp: CDPSession) -> dict[str, float]:
 @pytest.fixture
 def many(stack: Stack, owner: str) -> int:
     """So many photos are the owner's, ready, and without files: rows put straight into the database."""
-    database = Database(stack.settings.database_url, application_name="tests-scale")
-    with database.transaction() as tx:
-        tx.execute(_PHOTOS, {"owner": owner, "count": COUNT})
-    database.close()
+    insert_photos(stack, owner, COUNT)
     return COUNT
 
 
@@ -69,7 +56,7 @@ def first_view_s(page: Page) -> float:
 
 
 @pytest.mark.usefixtures("many")
-def test_the_first_view_comes_within_a_second(page: Page) -> None:
+def test_the_first_view_comes_soon(page: Page) -> None:
     expect(page.locator(".tile").first).to_be_visible()
     times_s = sorted(first_view_s(page) for _ in range(5))
     sys.stdout.write(f"first view of {COUNT} photos: {times_s[0]:.2f} to {times_s[-1]:.2f} s\n")
