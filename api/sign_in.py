@@ -29,7 +29,9 @@ _FORM_BYTES = 4096
 @blueprint.get("/sign-in")
 def sign_in_page() -> Response:
     """A form that takes a key; for whoever is signed in already, a way out."""
-    return _page(key=session_key())
+    key = session_key()
+    ended = key is None and "ended" in request.args
+    return _page(key=key, told="Your session has ended: it is too old, or its key is." if ended else None)
 
 
 @blueprint.post("/sign-in")

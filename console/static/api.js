@@ -56,7 +56,7 @@ export function problemOf(status, text, retryAfter) {
 /** Go where one signs in, and come back to the same place: the session is over. */
 export function signIn() {
   sessionStorage.setItem("place", location.hash);
-  location.assign("/sign-in");
+  location.assign("/sign-in?ended");
 }
 
 async function ask(method, path, { signal, body }) {

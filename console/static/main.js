@@ -2,13 +2,14 @@
 
 import { onReach } from "./api.js";
 import { h, replace } from "./dom.js";
-import { takeFiles } from "./dropping.js";
+import { picker, takeFiles } from "./dropping.js";
 import { may } from "./me.js";
 import { failure } from "./messages.js";
 import { begin, showFault } from "./router.js";
 import * as photos from "./photos.js";
 import { beginPanel, upload } from "./upload_panel.js";
 
+const REACHED_MS = 4000;
 // `path`: where its link in the bar leads; without one it has none there.
 const ALL = [
   { name: "photos", title: "Photos", path: "/photos", pattern: /^\/photos$/, scope: "photos:read", show: photos.show },
@@ -25,11 +26,24 @@ function later(load) {
     load()
       .then(
         (module) => (leave = place.signal.aborted ? null : module.show(root, place)),
-        () => place.signal.aborted || replace(root, failure({ message: "This view can't be fetched." }, () => location.reload())),
+        () => {
+          if (place.signal.aborted) return;
+          replace(root, failure({ message: "This view can't be fetched." }, () => location.reload()));
+          reloadWhenReached(place.signal);
+        },
       )
       .catch((error) => showFault(root, error));
     return () => leave?.();
   };
+}
+
+// With the service the files are there again, maybe others: of a newer page.
+function reloadWhenReached(signal) {
+  const timer = setInterval(async () => {
+    const reached = await fetch("/readyz").then((answer) => answer.ok, () => false);
+    if (reached && !signal.aborted) location.reload();
+  }, REACHED_MS);
+  signal.addEventListener("abort", () => clearInterval(timer));
 }
 
 const routes = ALL.filter((route) => may(route.scope));
@@ -64,6 +78,9 @@ if (routes.length) {
       else link.removeAttribute("aria-current");
     }
   });
+} else if (may("photos:write")) {
+  const pickers = h("div", { class: "pickers" }, picker("Upload files", upload, { main: true }), picker("Upload a folder", upload, { folder: true }));
+  replace(view, h("div", { class: "empty" }, h("p", {}, "This key may upload photos and look at none. Drop them here, or choose them."), pickers));
 } else {
-  replace(view, h("p", { class: "empty" }, may("photos:write") ? "This key may upload photos and look at none. Drop them here." : "This key may look at nothing here."));
+  replace(view, h("p", { class: "empty" }, "This key may look at nothing here."));
 }

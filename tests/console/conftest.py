@@ -117,4 +117,4 @@ def sign_in(page: Page, key: dict[str, str]) -> None:
     page.goto("/sign-in")
     page.get_by_label("API key").fill(key["Authorization"].removeprefix("Bearer "))
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/#/**")
+    page.wait_for_url(re.compile(r"/(#/.*)?$"))

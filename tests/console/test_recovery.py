@@ -38,3 +38,18 @@ def test_the_page_recovers_by_itself_when_the_api_restarts(
         beside = farm.upload(jpeg(seed=902), key)
         expect(page.locator(f".tile[data-id='{beside['id']}'][data-state=ready]")).to_have_count(1)
         assert page.evaluate("window.untouched") is True
+
+
+def test_a_view_that_was_opened_meanwhile_recovers_too(
+    folder: Path, open_console: OpenConsole, expected: list[str]
+) -> None:
+    expected += ["net::ERR_", "status of 503", "dynamically imported module"]
+    with Farm(folder, workers=1) as farm:
+        page = open_console("anna", "admin", of=farm)
+        expect(page.get_by_role("heading", name="Photos", exact=True)).to_be_visible()
+        farm.stop("api")
+        page.get_by_role("link", name="Queues").click()
+        expect(page.get_by_role("alert")).to_contain_text("can't be fetched")
+        farm.start("api", "gunicorn", "app:create_app()")
+        expect(page.get_by_role("heading", name="Queues")).to_be_visible(timeout=40_000)
+        expect(page.locator(".workers li")).to_have_count(1)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Dialog, Page, Route, expect
 
+from tests.console.conftest import OpenConsole
 from tests.console.files import drop
 from tests.pictures import jpeg
 from tests.stack import Stack
@@ -88,3 +89,13 @@ def test_what_passes_is_tried_again_when_the_service_said_and_the_rest_is_not(
     expect(page.locator(".uploads h2")).to_have_text("2 of 3 uploaded")
     expect(page.locator(".tile")).to_have_count(2)
     assert (asked.count("0.jpg"), asked.count("1.jpg"), asked.count("2.jpg")) == (1, 2, 1)
+
+
+def test_a_key_that_may_only_upload_can_choose_files(
+    open_console: OpenConsole, owner: str, tmp_path: Path
+) -> None:
+    (tmp_path / "photo.jpg").write_bytes(jpeg(seed=17))
+    page = open_console(owner, "photos:write", width=360)
+    page.locator("input[type=file]").first.set_input_files(tmp_path / "photo.jpg")
+    expect(page.locator(".uploads-list li")).to_contain_text("photo.jpg")
+    expect(page.get_by_text("1 uploaded").first).to_be_visible()
