@@ -215,7 +215,8 @@ def test_who_went_elsewhere_while_a_photo_is_deleted_stays_there(
 
 _HEAR_READY = """() => new Promise((begun) => {
     const stream = new EventSource("/v1/events");
-    window.ready = new Promise((heard) => stream.addEventListener("photo-ready", heard)).then(() => stream.close());
+    const first = new Promise((heard) => stream.addEventListener("photo-ready", heard));
+    window.ready = first.then(() => stream.close());
     stream.onopen = begun;
 })"""
 
