@@ -128,7 +128,7 @@ def test_the_search_for_neighbours_ends(
     photos = stack.get("/v1/photos?brief=true", key).json["photos"]
     photo = photos[-1] if which == "oldest" else {**photos[0], "id": "f" * 36}
     asked: list[str] = []
-    lists.on("request", lambda request: LISTS.search(request.url) and asked.append(request.url))
+    lists.on("request", lambda request: asked.append(request.url))
     lists.evaluate(
         """async (photo) => {
             const { walking } = await module("neighbours.js");
@@ -136,4 +136,4 @@ def test_the_search_for_neighbours_ends(
         }""",
         photo,
     )
-    assert len(asked) == pages
+    assert sum(bool(LISTS.search(url)) for url in asked) == pages

@@ -211,3 +211,34 @@ def test_who_went_elsewhere_while_a_photo_is_deleted_stays_there(
     expect(page.get_by_text("Deleted.")).to_be_visible()
     expect(page.get_by_role("heading", name="API keys")).to_be_visible()
     assert page.evaluate("location.hash") == "#/system"
+
+
+_HEAR_READY = """() => new Promise((begun) => {
+    const stream = new EventSource("/v1/events");
+    const first = new Promise((heard) => stream.addEventListener("photo-ready", heard));
+    window.ready = first.then(() => stream.close());
+    stream.onopen = begun;
+})"""
+
+
+def test_an_old_answer_isnt_drawn_over_a_newer_one(page: Page, stack: Stack, key: dict[str, str]) -> None:
+    photo = uploaded(stack, key, jpeg(seed=870), "old.jpg")
+    address = f"/v1/photos/{photo['id']}"
+    held: list[Route] = []
+    page.clock.install()
+    page.route(f"**{address}", lambda route: held.append(route), times=1)
+    page.locator(".tile .open").first.click()
+    until(lambda: page.evaluate("1") == 1 and len(held) == 1)
+    old = held[0].fetch()
+    page.evaluate(_HEAR_READY)
+    rename = "UPDATE photos SET filename = 'new.jpg' WHERE id = CAST(:id AS uuid) RETURNING 1"
+    stack.query(rename, id=photo["id"])
+    stack.ask("POST", f"{address}/reprocess", headers=key)
+    page.evaluate("ready")
+    page.clock.run_for(1000)  # the view looks again, or will once it has the first answer
+    page.evaluate("fetch('/livez').then((answer) => answer.status)")
+    held[0].fulfill(response=old)
+    title = page.get_by_role("heading", level=1)
+    expect(title).to_have_text("new.jpg")
+    expect(page.get_by_role("region", name="What was done").locator("article")).to_have_count(4)
+    expect(title).to_have_text("new.jpg")
