@@ -124,7 +124,7 @@ def at_once(
     clients: int,
     limit_s: float,
 ) -> list[Visit]:
-    """Upload `count` photos by some clients, each its next when the last was answered; wait until all are ready.
+    """Upload `count` photos by some clients, each its next when one was answered; wait for all.
 
     Raises:
         LoadError: not all were ready after `limit_s`, or one went wrong.

@@ -1,4 +1,4 @@
-"""Photos to measure with: generated, alike on every machine with the same Pillow, as detailed as a camera's."""
+"""Photos to measure with: generated, alike wherever Pillow is, and as detailed as a camera's."""
 
 from __future__ import annotations
 

@@ -15,15 +15,15 @@ import argparse
 import json
 import os
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench import load, photos
-from bench.accounting import cpu_s, machine_cpu_s, watched
+from bench.accounting import Clocks, watched
 from bench.load import LoadError, Visit
 from bench.peers.install import InstallError
+from bench.photos import Photo
 from bench.running import Running, StartError, running
 from bench.services import SERVICES
 from bench.summary import medians, percentile, ratios, turns
@@ -61,37 +61,34 @@ def measure(name: str, asked: Load, arguments: argparse.Namespace) -> dict[str, 
     Raises:
         StartError, LoadError, InstallError
     """
-    files = photos.photos(asked.kinds, _KEPT)
-    count, limit_s = arguments.count or asked.count, arguments.limit_s
+    files, count = photos.photos(asked.kinds, _KEPT), arguments.count or asked.count
     with running(name) as run:
-        port, headers = run.service.port, run.service.headers
-        warm_up = {"count": arguments.warm_up, "clients": arguments.clients, "limit_s": limit_s}
-        load.at_once(port, headers, files, **warm_up)
-        before, mine, machine, begun_s = _clocks(run)
+        _drive(run, files, arguments.warm_up, arguments)
+        before = Clocks.of(run.trees)
         with watched(run.own) as peak:
-            if asked.is_idle:
-                visits = load.one_by_one(port, headers, files, count=count, limit_s=limit_s)
-            else:
-                visits = load.at_once(
-                    port, headers, files, count=count, clients=arguments.clients, limit_s=limit_s
-                )
-        after, mine_after, machine_after, ended_s = _clocks(run)
-        spent_ms = {part: (after[part] - before[part]) * 1000 / count for part in after}
-        others_s = machine_after - machine - (mine_after - mine) - sum(after.values()) + sum(before.values())
+            visits = _drive(run, files, count, arguments, one_by_one=asked.is_idle)
+        spent = Clocks.of(run.trees).since(before, photos=count)
         return {
             **(_of_idle(visits) if asked.is_idle else _of_load(visits)),
-            "cpu_ms": spent_ms["api"] + spent_ms["worker"],
-            **{f"cpu_{part}_ms": value for part, value in spent_ms.items()},
-            "cpu_load_ms": (mine_after - mine) * 1000 / count,
+            "cpu_ms": spent["cpu_api_ms"] + spent["cpu_worker_ms"],
+            **spent,
             "pss_peak_mib": peak.pss_bytes / _MIB,
             **{f"pss_{part}_mib": run.trees[part].pss_bytes() / _MIB for part in ("postgres", "redis")},
-            "others_cpu_percent": 100 * max(0.0, others_s) / ((ended_s - begun_s) * (os.cpu_count() or 1)),
         }
 
 
-def _clocks(run: Running) -> tuple[dict[str, float], float, float, float]:
-    """CPU time of each part, of ourselves (the load) and of the whole machine; and the time."""
-    return cpu_s(run.trees), time.process_time(), machine_cpu_s(), time.monotonic()
+def _drive(
+    run: Running,
+    files: list[Photo],
+    count: int,
+    arguments: argparse.Namespace,
+    *,
+    one_by_one: bool = False,
+) -> list[Visit]:
+    at, limit_s = (run.service.port, run.service.headers), arguments.limit_s
+    if one_by_one:
+        return load.one_by_one(*at, files, count=count, limit_s=limit_s)
+    return load.at_once(*at, files, count=count, clients=arguments.clients, limit_s=limit_s)
 
 
 def _of_load(visits: list[Visit]) -> dict[str, float]:
@@ -131,8 +128,8 @@ def rounds(names: list[str], asked: Load, arguments: argparse.Namespace) -> dict
 
 
 def _line(figures: dict[str, float]) -> str:
-    first = list(figures)[0]
-    return f"{first} {figures[first]:.2f}, cpu_ms {figures['cpu_ms']:.1f}, others {figures['others_cpu_percent']:.0f} %"
+    first, others = next(iter(figures)), figures["others_cpu_percent"]
+    return f"{first} {figures[first]:.2f}, cpu_ms {figures['cpu_ms']:.1f}, others' CPU {others:.0f} %"
 
 
 def report(measured: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
@@ -150,24 +147,9 @@ def report(measured: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
 
 def main() -> int:
     """0: all photos came out right; 1: something failed, and it says what."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("mode", choices=("run", "compare"))
-    parser.add_argument("services", nargs="+", choices=SERVICES, metavar="SERVICE", help=", ".join(SERVICES))
-    parser.add_argument("--idle", dest="load", action="store_const", const="idle", default="mixed")
-    parser.add_argument("--small", dest="load", action="store_const", const="small")
-    parser.add_argument("--count", type=int, help="photos in a run")
-    parser.add_argument("--clients", type=int, default=8, help="who upload at the same time")
-    parser.add_argument("--rounds", type=int, help="1 unless two are compared: then 3")
-    parser.add_argument("--warm-up", type=int, default=12, help="photos before it counts")
-    parser.add_argument("--limit-s", type=float, default=600, help="a run that takes longer has failed")
-    parser.add_argument("--json", type=Path, help="also write every round's figures to this file")
-    arguments = parser.parse_args()
-    if len(arguments.services) != {"run": 1, "compare": 2}[arguments.mode]:
-        parser.error("run takes one service, compare two")
-    arguments.rounds = arguments.rounds or {"run": 1, "compare": 3}[arguments.mode]
+    arguments = _arguments()
     stop_on_signals()
+    load_before = os.getloadavg()
     try:
         measured = rounds(arguments.services, LOADS[arguments.load], arguments)
     except (StartError, LoadError, InstallError, EmbeddedError) as error:
@@ -175,11 +157,32 @@ def main() -> int:
         return 1
     except Stopped:
         return 1
-    document = {"load": arguments.load, "clients": arguments.clients, "load_average": os.getloadavg()}
+    document = {"load": arguments.load, "clients": arguments.clients, "load_average_before": load_before}
     document |= report(measured)
     if arguments.json:
         arguments.json.write_text(json.dumps(document, indent=1) + "\n")
     return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("mode", choices=("run", "compare"))
+    parser.add_argument("services", nargs="+", choices=SERVICES, metavar="SERVICE", help=", ".join(SERVICES))
+    parser.add_argument("--idle", dest="load", action="store_const", const="idle", default="mixed")
+    parser.add_argument("--small", dest="load", action="store_const", const="small")
+    parser.add_argument("--count", type=int, help="photos in a run (200; --idle 60; --small 2000)")
+    parser.add_argument("--clients", type=int, default=8, help="who upload at the same time")
+    parser.add_argument("--rounds", type=int, help="1 for run, 3 for compare")
+    parser.add_argument("--warm-up", type=int, default=12, help="photos before it counts")
+    parser.add_argument("--limit-s", type=float, default=600, help="a run that takes longer has failed")
+    parser.add_argument("--json", type=Path, help="also write every round's figures to this file")
+    arguments = parser.parse_args()
+    if len(arguments.services) != {"run": 1, "compare": 2}[arguments.mode]:
+        parser.error("run takes one service, compare two")
+    arguments.rounds = arguments.rounds or {"run": 1, "compare": 3}[arguments.mode]
+    return arguments
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def running(name: str) -> Iterator[Running]:
     with tempfile.TemporaryDirectory(prefix="safelight-bench-") as text, ExitStack() as stack:
         folder = Path(text)
         folder.chmod(0o755)  # PostgreSQL may run as another user
-        servers = stack.enter_context(Servers(folder, within=_reaper()))
+        servers = stack.enter_context(Servers(folder, within=reaper()))
         data = folder / "data"
         data.mkdir()
         service = SERVICES[name](servers.urls, data)
@@ -65,7 +65,7 @@ def running(name: str) -> Iterator[Running]:
 def _started(service: Service, part: str, folder: Path) -> Iterator[Tree]:
     with _log(folder, part).open("wb") as log:
         process = subprocess.Popen(
-            [*_reaper(), *service.commands[part]],
+            [*reaper(), *service.commands[part]],
             cwd=service.folder,
             env=dict(service.environment),
             stdin=subprocess.DEVNULL,
@@ -84,7 +84,7 @@ def _log(folder: Path, part: str) -> Path:
     return folder / f"{part}.log"
 
 
-def _reaper() -> list[str]:
+def reaper() -> list[str]:
     """It is tied to us, and the command to it, so that nothing runs on when one is killed."""
     tied = processes.tied("TERM")
     return [*tied, sys.executable, "-P", str(Path(__file__).parent / "reaper.py"), *tied]

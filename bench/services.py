@@ -73,7 +73,7 @@ def safelight(urls: Urls, folder: Path) -> Service:
 
 
 def node(urls: Urls, folder: Path) -> Service:
-    """Fastify, BullMQ, sharp and exifr: one process for the API, one worker that does two photos at a time."""
+    """Fastify, BullMQ, sharp and exifr: one API process, one worker that does two photos at a time."""
     home, port = install.node(), any_free_port()
     commands = {"api": ["node", "server.js"], "worker": ["node", "worker.js"]}
     return Service("node", commands, _peer_environment(urls, folder, port), home, port)

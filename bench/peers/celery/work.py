@@ -64,8 +64,8 @@ def make_previews(photo_id: str) -> None:
             {"size": size, "width": shown.width, "height": shown.height, "size_bytes": path.stat().st_size}
         )
     execute(
-        "UPDATE peer_photos SET previews = %s, ready_at = CASE WHEN exif IS NOT NULL THEN clock_timestamp() END "
-        "WHERE id = %s",
+        "UPDATE peer_photos SET previews = %s,"
+        " ready_at = CASE WHEN exif IS NOT NULL THEN clock_timestamp() END WHERE id = %s",
         (json.dumps(previews), photo_id),
     )
 
@@ -79,8 +79,8 @@ def read_exif(photo_id: str) -> None:
     if place := get_gps_coords(tags):
         exif |= {"latitude": place[0], "longitude": place[1]}
     execute(
-        "UPDATE peer_photos SET exif = %s, ready_at = CASE WHEN previews IS NOT NULL THEN clock_timestamp() END "
-        "WHERE id = %s",
+        "UPDATE peer_photos SET exif = %s,"
+        " ready_at = CASE WHEN previews IS NOT NULL THEN clock_timestamp() END WHERE id = %s",
         (json.dumps(exif), photo_id),
     )
 
