@@ -62,7 +62,7 @@ def measure(name: str, asked: Load, arguments: argparse.Namespace) -> dict[str, 
         StartError, LoadError, InstallError
     """
     files, count = photos.photos(asked.kinds, _KEPT), arguments.count or asked.count
-    with running(name) as run:
+    with running(name, slots=arguments.slots) as run:
         _drive(run, files, arguments.warm_up, arguments)
         before = Clocks.of(run.trees)
         with watched(run.own) as peak:
@@ -157,7 +157,12 @@ def main() -> int:
         return 1
     except Stopped:
         return 1
-    document = {"load": arguments.load, "clients": arguments.clients, "load_average_before": load_before}
+    document = {
+        "load": arguments.load,
+        "clients": arguments.clients,
+        "slots": arguments.slots,
+        "load_average_before": load_before,
+    }
     document |= report(measured)
     if arguments.json:
         arguments.json.write_text(json.dumps(document, indent=1) + "\n")
@@ -174,8 +179,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--small", dest="load", action="store_const", const="small")
     parser.add_argument("--count", type=int, help="photos in a run (200; --idle 60; --small 2000)")
     parser.add_argument("--clients", type=int, default=8, help="who upload at the same time")
+    parser.add_argument("--slots", type=int, default=2, help="photos that a service decodes at the same time")
     parser.add_argument("--rounds", type=int, help="1 for run, 3 for compare")
-    parser.add_argument("--warm-up", type=int, default=12, help="photos before it counts")
+    parser.add_argument("--warm-up", type=int, default=24, help="photos before it counts")
     parser.add_argument("--limit-s", type=float, default=600, help="a run that takes longer has failed")
     parser.add_argument("--json", type=Path, help="also write every round's figures to this file")
     arguments = parser.parse_args()

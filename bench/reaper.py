@@ -1,8 +1,8 @@
 """Runs a command, and answers for all that comes of it: `python -P bench/reaper.py COMMAND ...`.
 
-It is the child subreaper (PR_SET_CHILD_SUBREAPER, prctl(2)) of all that the command starts: what loses its
-parent becomes its child. So it reaps every descendant that no other did, and the kernel adds their CPU time to
-its own account of ended children; none gets lost, and none outlives it. It passes SIGINT and SIGTERM on.
+It is the child subreaper (PR_SET_CHILD_SUBREAPER, prctl(2)) of all that the command starts: who loses its
+parent becomes its child. It reaps every descendant that no other did. The kernel adds their CPU time to its
+own account of ended children; none gets lost, and none outlives it. It passes SIGINT and SIGTERM on.
 """
 
 from __future__ import annotations

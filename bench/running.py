@@ -40,8 +40,11 @@ class Running:
 
 
 @contextmanager
-def running(name: str) -> Iterator[Running]:
+def running(name: str, *, slots: int) -> Iterator[Running]:
     """Start a service by its name, on a fresh PostgreSQL and a fresh Valkey; end all of it on the way out.
+
+    Args:
+        slots: how many photos it decodes at the same time.
 
     Raises:
         StartError
@@ -52,7 +55,7 @@ def running(name: str) -> Iterator[Running]:
         servers = stack.enter_context(Servers(folder, within=reaper()))
         data = folder / "data"
         data.mkdir()
-        service = SERVICES[name](servers.urls, data)
+        service = SERVICES[name](servers.urls, data, slots)
         trees = {part: stack.enter_context(_started(service, part, folder)) for part in service.commands}
         trees |= {"postgres": Tree(servers.pid("postgres")), "redis": Tree(servers.pid("valkey"))}
         if not processes.settles(lambda: ports.answers(service.port, "/readyz"), timeout_s=_READY_S):

@@ -19,7 +19,6 @@ from db.session import Database
 from embedded.ports import any_free_port
 from tests.stack import ROOT, environment
 
-SLOTS = 2  # photos that are decoded at the same time, in each service
 Urls = tuple[str, str]
 
 
@@ -42,8 +41,8 @@ class Service:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def safelight(urls: Urls, folder: Path) -> Service:
-    """As in production: gunicorn, and one worker with two slots; all settings by default, but for the places.
+def safelight(urls: Urls, folder: Path, slots: int) -> Service:
+    """As in production: gunicorn, and one worker; all settings by default, but for the places.
 
     The limit of requests is out of reach, yet each request is counted.
     """
@@ -54,11 +53,11 @@ def safelight(urls: Urls, folder: Path) -> Service:
         port=any_free_port(),
         monitoring_port=any_free_port(),
         rate_limit="1000000/minute",
-        worker_slots=SLOTS,
+        worker_slots=slots,
     )
     with closing(Database(settings.database_url, pool_size=1)) as database:
         key = Keys(database).create("bench", ("photos:write", "photos:read"))
-    actors = ["-m", "dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", str(SLOTS)]
+    actors = ["-m", "dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", str(slots)]
     return Service(
         "safelight",
         {
@@ -72,26 +71,26 @@ def safelight(urls: Urls, folder: Path) -> Service:
     )
 
 
-def node(urls: Urls, folder: Path) -> Service:
-    """Fastify, BullMQ, sharp and exifr: one API process, one worker that does two photos at a time."""
+def node(urls: Urls, folder: Path, slots: int) -> Service:
+    """Fastify, BullMQ, sharp and exifr: one API process, one worker that does `slots` photos at a time."""
     home, port = install.node(), any_free_port()
     commands = {"api": ["node", "server.js"], "worker": ["node", "worker.js"]}
-    return Service("node", commands, _peer_environment(urls, folder, port), home, port)
+    return Service("node", commands, _peer_environment(urls, folder, port, slots), home, port)
 
 
-def celery(urls: Urls, folder: Path) -> Service:
-    """Flask, Celery, Pillow and ExifRead: gunicorn with two processes, two prefork workers."""
+def celery(urls: Urls, folder: Path, slots: int) -> Service:
+    """Flask, Celery, Pillow and ExifRead: gunicorn with two processes, `slots` prefork workers."""
     home, port = install.celery(), any_free_port()
     programs = home / "venv" / "bin"
     api = ["gunicorn", "service:app", "--bind", f"127.0.0.1:{port}", "--workers", "2", "--threads", "8"]
-    worker = ["celery", "--app", "work", "worker", "--concurrency", str(SLOTS), "--loglevel", "WARNING"]
+    worker = ["celery", "--app", "work", "worker", "--concurrency", str(slots), "--loglevel", "WARNING"]
     commands = {
         name: [str(programs / first), *rest] for name, (first, *rest) in (("api", api), ("worker", worker))
     }
-    return Service("celery", commands, _peer_environment(urls, folder, port), home, port)
+    return Service("celery", commands, _peer_environment(urls, folder, port, slots), home, port)
 
 
-def _peer_environment(urls: Urls, folder: Path, port: int) -> dict[str, str]:
+def _peer_environment(urls: Urls, folder: Path, port: int, slots: int) -> dict[str, str]:
     """The same servers, reached the same way; and the one table that the peers need."""
     connection = psycopg2.connect(urls[0])
     with closing(connection), connection, connection.cursor() as cursor:
@@ -105,12 +104,12 @@ def _peer_environment(urls: Urls, folder: Path, port: int) -> dict[str, str]:
         "REDIS_SOCKET": urlsplit(urls[1]).path,
         "DATA": str(folder),
         "PORT": str(port),
-        "SLOTS": str(SLOTS),
+        "SLOTS": str(slots),
         "NODE_ENV": "production",
     }
 
 
-SERVICES: dict[str, Callable[[Urls, Path], Service]] = {
+SERVICES: dict[str, Callable[[Urls, Path, int], Service]] = {
     "safelight": safelight,
     "node": node,
     "celery": celery,

@@ -1,7 +1,7 @@
 """Empties what `bench/yardstick.json` starts Safelight on, and makes the key that it names.
 
-That file is for load generators of others that read such a description of a service. The key in it is no secret: only ever
-use it with servers of your own on 127.0.0.1.
+That file is for load generators of others that read such a description of a service. The key in it is no
+secret: use it with servers of your own on 127.0.0.1 alone.
 """
 
 from __future__ import annotations
