@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,7 +78,7 @@ def photos(kinds: tuple[str, ...], kept: Path) -> list[Photo]:
     for seed, name in enumerate(kinds):
         path = kept / f"{name}-{seed}-{_VERSION}-pillow{PIL.__version__}.jpg"
         if not path.exists():
-            unfinished = path.with_suffix(".unfinished")
+            unfinished = path.with_suffix(f".{os.getpid()}")  # another run may be at it too
             unfinished.write_bytes(generate(KINDS[name], seed))
             unfinished.rename(path)
         made.append(Photo(f"{name}-{seed}.jpg", KINDS[name], path.read_bytes()))

@@ -9,6 +9,8 @@ const SIZES = [
   ["medium", 1280],
   ["small", 320],
 ];
+// optimised coding takes 9 ms a photo for 4 % of the bytes; the others don't either
+const JPEG = { quality: 80, chromaSubsampling: "4:2:0", optimiseCoding: false };
 const slots = Number(process.env.SLOTS);
 sharp.cache(false); // no photo comes twice
 sharp.concurrency(1); // as many at a time as there are processors, each on one
@@ -22,7 +24,7 @@ async function makePreviews(id) {
       .raw()
       .toBuffer({ resolveWithObject: true });
     const raw = { raw: { width: info.width, height: info.height, channels: info.channels } };
-    const file = await sharp(data, raw).jpeg({ quality: 80, chromaSubsampling: "4:2:0" }).toFile(photos.preview(id, size));
+    const file = await sharp(data, raw).jpeg(JPEG).toFile(photos.preview(id, size));
     previews.push({ size, width: file.width, height: file.height, size_bytes: file.size });
     picture = sharp(data, raw);
   }
