@@ -11,6 +11,8 @@
 #   make dashboards  write Grafana's dashboards from their Python
 #   make dashboard-pictures  draw them from a live stack under load, for the docs (minutes)
 #   make screenshots  take the console's pictures from a live stack, for the docs (minutes; apt-get install chromium)
+#   make bench      all benchmarks, beside a service in Node (ARGS="--only pipeline idle --peer none --quick --json FILE")
+#   make bench-pipeline  the whole service under load      (ARGS="compare node safelight --idle --json FILE")
 #   make bench-tasks  what the task layer does a second, and how soon it mends (ARGS="--json FILE")
 #   make bench-imaging  how right and how fast previews and metadata are  (ARGS="--json FILE")
 #   make drills     breaks a real service, with a real Prometheus and Alertmanager: does the right alert come?
@@ -25,7 +27,7 @@ TIED := $(if $(shell command -v setpriv),setpriv --pdeathsig TERM)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes
 
 .PHONY: run dev restore test test-slow test-browser test-docker lint lock dashboards dashboard-pictures screenshots secrets
-.PHONY: bench-tasks bench-imaging drills
+.PHONY: bench bench-tasks bench-imaging bench-pipeline drills
 .DEFAULT_GOAL := run
 
 run: .venv/.local
@@ -73,6 +75,12 @@ dashboard-pictures: .venv/.dev
 
 screenshots: .venv/.dev
 	$(BIN)/python -m bench.screenshots $(ARGS)
+
+bench: .venv/.dev
+	@exec $(TIED) $(BIN)/python -m bench $(ARGS)
+
+bench-pipeline: .venv/.dev
+	@exec $(TIED) $(BIN)/python -m bench.pipeline $(or $(ARGS),run safelight)
 
 bench-imaging: .venv/.dev
 	$(BIN)/python -m bench.imaging $(ARGS)

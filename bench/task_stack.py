@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,9 +27,14 @@ _BATCH = 10_000
 
 
 class Servers:
-    """A PostgreSQL and a Valkey of our own, with production's settings."""
+    """A PostgreSQL and a Valkey of our own, with production's settings.
 
-    def __init__(self, folder: Path) -> None:
+    Args:
+        within: a command that each is started by.
+    """
+
+    def __init__(self, folder: Path, within: Sequence[str] = ()) -> None:
+        self._within = within
         self._postgres = Postgres(
             folder / "postgres", find_programs(folder / "postgres" / "data"), server_account()
         )
@@ -56,6 +61,10 @@ class Servers:
         self._start("valkey", self._valkey.command())
         assert processes.settles(self._valkey.ready, timeout_s=60)
 
+    def pid(self, name: str) -> int:
+        """The process id of `postgres` or `valkey`, or of what it was started by."""
+        return self._running[name].pid
+
     def stop(self, name: str) -> None:
         """Stop one of the two."""
         process = self._running[name]
@@ -64,7 +73,13 @@ class Servers:
 
     def _start(self, name: str, command: list[str]) -> None:
         quiet = subprocess.DEVNULL
-        self._running[name] = subprocess.Popen(command, cwd="/", stdout=quiet, stderr=quiet)
+        self._running[name] = subprocess.Popen(
+            [*self._within, *command],
+            cwd="/",
+            stdout=quiet,
+            stderr=quiet,
+            start_new_session=bool(self._within),
+        )
 
 
 class Bench:

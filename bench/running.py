@@ -1,0 +1,93 @@
+"""A service on servers of its own, each process tree under a reaper that accounts for it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.accounting import Tree
+from bench.services import SERVICES, Service
+from bench.task_stack import Servers
+from embedded import ports, processes
+
+_READY_S, _END_S = 60, 20
+
+
+class StartError(Exception):
+    """A service didn't start; with the end of what it said."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A service that takes photos.
+
+    Attributes:
+        trees: `api`, `worker`, `postgres` and `redis`.
+    """
+
+    service: Service
+    trees: dict[str, Tree]
+
+    @property
+    def own(self) -> list[Tree]:
+        """What is the service's, without the servers that it uses."""
+        return [self.trees["api"], self.trees["worker"]]
+
+
+@contextmanager
+def running(name: str, *, slots: int) -> Iterator[Running]:
+    """Start a service by its name, on a fresh PostgreSQL and a fresh Valkey; end all of it on the way out.
+
+    Args:
+        slots: how many photos it decodes at the same time.
+
+    Raises:
+        StartError
+    """
+    with tempfile.TemporaryDirectory(prefix="safelight-bench-") as text, ExitStack() as stack:
+        folder = Path(text)
+        folder.chmod(0o755)  # PostgreSQL may run as another user
+        servers = stack.enter_context(Servers(folder, within=reaper()))
+        data = folder / "data"
+        data.mkdir()
+        service = SERVICES[name](servers.urls, data, slots)
+        trees = {part: stack.enter_context(_started(service, part, folder)) for part in service.commands}
+        trees |= {"postgres": Tree(servers.pid("postgres")), "redis": Tree(servers.pid("valkey"))}
+        if not processes.settles(lambda: ports.answers(service.port, "/readyz"), timeout_s=_READY_S):
+            said = "\n".join(_log(folder, part).read_text()[-2000:] for part in service.commands)
+            raise StartError(f"{name} isn't ready:\n{said}")
+        yield Running(service, trees)
+
+
+@contextmanager
+def _started(service: Service, part: str, folder: Path) -> Iterator[Tree]:
+    with _log(folder, part).open("wb") as log:
+        process = subprocess.Popen(
+            [*reaper(), *service.commands[part]],
+            cwd=service.folder,
+            env=dict(service.environment),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield Tree(process.pid)
+    finally:
+        processes.end([process.pid], processes.TERM, grace_s=_END_S)
+        process.wait()
+
+
+def _log(folder: Path, part: str) -> Path:
+    return folder / f"{part}.log"
+
+
+def reaper() -> list[str]:
+    """It is tied to us, and the command to it, so that nothing runs on when one is killed."""
+    tied = processes.tied("TERM")
+    return [*tied, sys.executable, "-P", str(Path(__file__).parent / "reaper.py"), *tied]
