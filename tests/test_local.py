@@ -31,6 +31,11 @@ _STOPS_S = 15.0
 _OF_EACH = ("SAFELIGHT_HOME", "SAFELIGHT_PORT")
 
 
+def bare_environment() -> dict[str, str]:
+    """Ours without any setting: other tests of this process may have left some."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("SAFELIGHT_")}
+
+
 class Run:
     """One `local.py` in a home of its own."""
 
@@ -38,7 +43,7 @@ class Run:
         self.home = home
         self.port = ports.any_free_port()
         self.output = home.parent / f"{home.name}.txt"
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("SAFELIGHT_")}
+        environment = bare_environment()
         environment |= {"SAFELIGHT_HOME": str(home), "SAFELIGHT_PORT": str(self.port)} | settings
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
@@ -154,12 +159,12 @@ def test_a_backup_is_restored_into_another_home(start: Callable[..., Run], folde
     key = {"Authorization": f"Bearer {(run.home / 'admin.key').read_text().strip()}"}
     assert ask(run.port, "POST", "/v1/photos", body=jpeg(), headers=key).status == 202
     flask = [sys.executable, "-m", "flask", "--app", "app", "backup", str(folder / "backup")]
-    environment = {**os.environ, **run.settings()}
+    environment = {**bare_environment(), **run.settings()}
     subprocess.run(flask, cwd=PROJECT, env=environment, check=True, timeout=60)
     assert run.stop() == 0
 
     other = {
-        **os.environ,
+        **bare_environment(),
         "SAFELIGHT_HOME": str(folder / "other"),
         "SAFELIGHT_PORT": str(ports.any_free_port()),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -52,6 +53,7 @@ def test_what_a_run_chose_itself_is_not_given_to_the_next_by_a_shell_that_source
         ["sh", "-c", '. "$1"; SAFELIGHT_X=2 env -0', "sh", str(tmp_path / "env")],
         capture_output=True,
         check=True,
+        env={"PATH": os.environ["PATH"]},
     )
     pairs = (pair.partition("=") for pair in told.stdout.decode().split("\0") if pair)
     left = given({name: value for name, _, value in pairs if name.startswith("SAFELIGHT_")})
