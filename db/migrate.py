@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,8 @@ from sqlalchemy.pool import NullPool
 _FOLDER = Path(__file__).parent / "migrations"
 # Any constant number does, as long as every process of the service uses the same one.
 _LOCK_ID = 7_311_201
+_TRY = text("SELECT pg_try_advisory_xact_lock(:id)")
+_AGAIN_S = 0.2
 # Rows that came from another server (a restored backup) may have its numbers of transactions, and readers
 # would wait until those are reached here. With the oldest of all their order is that of the ids.
 _NUMBERS_OF_OURS = """
@@ -34,26 +37,32 @@ def begin_at(database_url: str, revision: str) -> None:
     """Give a database without rows the schema of a revision, older or newer than the one it has."""
     with _alone(database_url) as config:
         command.downgrade(config, "base")
+        config.attributes["connection"].commit()  # of what it only read, if there was nothing
         command.upgrade(config, revision)
 
 
 def upgrade(database_url: str, revision: str = "head") -> None:
-    """Run the migrations that are missing, all in one transaction.
+    """Run the migrations that are missing, each in a transaction of its own.
 
-    Processes that start together wait for each other on an advisory lock.
+    Processes that start together wait for each other.
     """
     with _alone(database_url) as config:
         command.upgrade(config, revision)
         if revision == "head":
-            config.attributes["connection"].execute(text(_NUMBERS_OF_OURS))
+            connection = config.attributes["connection"]
+            connection.execute(text(_NUMBERS_OF_OURS))
+            connection.commit()
 
 
 @contextmanager
 def _alone(database_url: str) -> Iterator[Config]:
-    """One transaction for all that is done within the block, by one process at a time."""
+    """Alembic with a connection, by one process at a time."""
     engine = create_engine(make_url(database_url).set(drivername="postgresql+psycopg2"), poolclass=NullPool)
     config = configuration()
-    with engine.begin() as connection:
-        connection.execute(text("SELECT pg_advisory_xact_lock(:id)"), {"id": _LOCK_ID})
+    with engine.begin() as guard, engine.connect() as connection:
+        # Asked again and again: whoever waits in a statement has a snapshot, for which an index that is built
+        # CONCURRENTLY would wait in turn.
+        while not guard.execute(_TRY, {"id": _LOCK_ID}).scalar_one():
+            time.sleep(_AGAIN_S)
         config.attributes["connection"] = connection
         yield config

@@ -6,23 +6,29 @@ from alembic import op
 revision = "0008"
 down_revision = "0007"
 
+_INDEXES = {
+    "ix_tasks_batch": (["batch_id"], "batch_id IS NOT NULL"),
+    "ix_tasks_error": (["error_type", "created_at", "id"], "error_type IS NOT NULL"),
+}
+
 
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     op.add_column(
         "tasks",
         sa.Column("batch_id", sa.Uuid(), nullable=True, comment="of those that were requeued last with it"),
+        if_not_exists=True,
     )
-    op.create_index("ix_tasks_batch", "tasks", ["batch_id"], postgresql_where=sa.text("batch_id IS NOT NULL"))
-    op.create_index(
-        "ix_tasks_error",
-        "tasks",
-        ["error_type", "created_at", "id"],
-        postgresql_where=sa.text("error_type IS NOT NULL"),
-    )
+    # Tasks are written to meanwhile. What an interrupted run left is begun anew.
+    with op.get_context().autocommit_block():
+        for name, (columns, where) in _INDEXES.items():
+            op.drop_index(name, "tasks", if_exists=True, postgresql_concurrently=True)
+            op.create_index(
+                name, "tasks", columns, postgresql_where=sa.text(where), postgresql_concurrently=True
+            )
 
 
 def downgrade() -> None:
-    op.drop_index("ix_tasks_error", "tasks")
-    op.drop_index("ix_tasks_batch", "tasks")
+    for name in _INDEXES:
+        op.drop_index(name, "tasks")
     op.drop_column("tasks", "batch_id")
