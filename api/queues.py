@@ -14,10 +14,10 @@ from api.rooms import rooms
 from tasks.history import HistoryView
 from tasks.overview import QueueView
 
-blueprint = Blueprint("queues", __name__, url_prefix="/v1/queues", description="Queues and workers")
+blueprint = Blueprint("queues", __name__, url_prefix="/v1", description="Queues and workers")
 
 
-@blueprint.route("")
+@blueprint.route("/queues")
 class Queues(MethodView):
     """All queues and all workers."""
 
@@ -29,7 +29,7 @@ class Queues(MethodView):
         return {"queues": overview.queues(), "workers": overview.workers()}
 
 
-@blueprint.route("/history")
+@blueprint.route("/queue-history")  # beside them: a queue could have that name
 class QueuesHistory(MethodView):
     """What the queues did lately."""
 
@@ -40,7 +40,7 @@ class QueuesHistory(MethodView):
         return rooms().history.lately()
 
 
-@blueprint.route("/<string:name>")
+@blueprint.route("/queues/<string:name>")
 class Queue(MethodView):
     """One queue."""
 

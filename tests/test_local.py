@@ -28,6 +28,7 @@ from tests.pictures import jpeg
 PROJECT = Path(__file__).resolve().parent.parent
 _STARTS_S = 90.0
 _STOPS_S = 15.0
+_LAST_LINE = "Ctrl-C stops it."  # from then on it watches over what runs
 _OF_EACH = ("SAFELIGHT_HOME", "SAFELIGHT_PORT")
 
 
@@ -61,7 +62,7 @@ class Run:
 
     def wait_ready(self) -> Run:
         processes.settles(
-            lambda: "ready:" in self.said() or self.process.poll() is not None, timeout_s=_STARTS_S
+            lambda: _LAST_LINE in self.said() or self.process.poll() is not None, timeout_s=_STARTS_S
         )
         assert f"ready: http://127.0.0.1:{self.port}" in self.said()
         return self

@@ -28,7 +28,7 @@ export function show(root, { signal }) {
 
   async function load() {
     try {
-      const [now, history] = await Promise.all([get("/v1/queues", { signal }), get("/v1/queues/history", { signal })]);
+      const [now, history] = await Promise.all([get("/v1/queues", { signal }), get("/v1/queue-history", { signal })]);
       const lately = new Map(history.queues.map((queue) => [queue.name, queue]));
       setCards(now.queues.map((queue) => ({ ...queue, history, lately: lately.get(queue.name) })));
       setWorkers(now.workers);

@@ -83,7 +83,7 @@ def test_what_was_finished_lately_is_told_step_by_step(
             "UPDATE tasks SET finished_at = finished_at - interval '1 min',"
             " started_at = finished_at - interval '61 s' WHERE finished_at IS NOT NULL"
         )
-    answer = client.get("/v1/queues/history", headers=admin)
+    answer = client.get("/v1/queue-history", headers=admin)
     assert answer.status == 200, answer.body
     assert answer.json["step_s"] == 15
     queues = {queue["name"]: queue for queue in answer.json["queues"]}

@@ -184,7 +184,7 @@ def test_a_live_task_is_cancelled_once(client: Client, key: dict[str, str], hand
         ("GET", "/v1/dead-letters", "admin"),
         ("GET", f"/v1/tasks/batches/{_ANY}", "admin"),
         ("GET", "/v1/queues", "admin"),
-        ("GET", "/v1/queues/history", "admin"),
+        ("GET", "/v1/queue-history", "admin"),
         ("GET", "/v1/system", "admin"),
         ("PATCH", "/v1/queues/preview", "admin"),
     ],
