@@ -18,6 +18,7 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
     409: ("It can't be done as things are", "task-ended", "the task is completed"),
     412: ("The file is another one", "precondition-failed", "the file isn't the one that If-Match names"),
     413: ("The body is too large", "upload-too-large", "the body is larger than 268,435,456 bytes"),
+    414: ("The address is too long; from the server itself", "uri-too-long", "Request Line is too large"),
     415: ("It is no photo of a format that is known", "not-an-image", "this is no picture"),
     416: ("The range has nothing of the file", "range-not-satisfiable", "the file has 1,000 bytes"),
     421: ("Not a host name of this service", "misdirected-request", "this is not photos.example.org"),
@@ -31,7 +32,7 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
     ),
 }
 # What no route can help; its own answers come from its decorators.
-_ANYWHERE = (400, 401, 403, 421, 422, 429, 500, 503)
+_ANYWHERE = (400, 401, 403, 414, 421, 422, 429, 500, 503)
 _EVERY_ANSWER = ("X-Request-ID", "X-Trace-ID", "RateLimit", "RateLimit-Policy")
 _HEADERS_OF = {
     401: ("WWW-Authenticate",),
