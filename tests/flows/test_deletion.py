@@ -34,7 +34,7 @@ def test_a_photo_deleted_while_its_tasks_run_leaves_nothing_behind(stack: Stack,
 
     ended = {"cancelled", "completed"}
     assert {row.state for row in stack.query(STATES, ids=ids)} <= ended
-    assert processes.settles(lambda: files(stack) == before, timeout_s=20), files(stack) - before
+    assert processes.settles(lambda: files(stack) <= before, timeout_s=20), files(stack) - before
     assert all(stack.get(f"/v1/photos/{identity}", key).status == 404 for identity in ids)
     states = {row.state for row in stack.query(STATES, ids=ids)}
     assert "cancelled" in states
