@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,7 +89,7 @@ def make_images(docker: Docker) -> None:
         base.parent.mkdir(parents=True, exist_ok=True)
         packages = "--include=ca-certificates,python3,python3-venv"
         _run(["debootstrap", "--variant=minbase", packages, "bookworm", str(base)])
-    for name in _SET_UP:
+    for name in (*_SET_UP, *_folders_of_pip()):
         if Path(name).exists():
             (base / name[1:]).parent.mkdir(parents=True, exist_ok=True)
             _run(["cp", "-rL", name, str((base / name[1:]).parent)])
@@ -98,6 +100,13 @@ def make_images(docker: Docker) -> None:
     for name in _STAND_INS:
         stand_ins = str(Path(__file__).parent / "stand_ins")
         docker.run(*build, "--target", name, "--tag", services[name]["image"], stand_ins)
+
+
+def _folders_of_pip() -> list[str]:
+    """Where pip's settings look for packages on this machine itself."""
+    told = _run([sys.executable, "-m", "pip", "config", "list"])
+    words = re.split(r"[\s'\"=]", told.replace("file://", ""))
+    return [word for word in words if word.startswith("/") and Path(word).is_dir()]
 
 
 def _run(command: list[str], **options: Any) -> str:
