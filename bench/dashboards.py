@@ -43,7 +43,7 @@ def main() -> None:
     PICTURES.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sl-") as name:
         folder = Path(name)
-        with Servers(folder) as servers, Stack(_settings(servers, folder), folder) as stack:
+        with Servers(folder) as servers, Stack(production_settings(servers, folder), folder) as stack:
             stack.expected.append(".")  # a worker is killed
             stack.start("second", *_SECOND)
             with scraping(folder / "prometheus", stack.settings.monitoring_port) as prometheus:
@@ -99,7 +99,7 @@ def _database(stack: Stack) -> Database:
     return Database(stack.settings.database_url, pool_size=1, application_name="bench-dashboards")
 
 
-def _settings(servers: Servers, folder: Path) -> Settings:
+def production_settings(servers: Servers, folder: Path) -> Settings:
     """As in production, but for the places."""
     database_url, redis_url = servers.urls
     return Settings(

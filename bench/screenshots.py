@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,10 +19,10 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from bench.dashboards import PICTURES as DASHBOARDS
+from bench.dashboards import production_settings
 from bench.landscapes import LIGHTS, landscape
 from bench.task_stack import Servers
 from config import Settings
-from embedded.ports import any_free_port
 from tests.console.conftest import CHROMIUM, sign_in
 from tests.http import multipart
 from tests.stack import Stack
@@ -152,14 +153,9 @@ def _browser() -> Iterator[Browser]:
 
 
 def _settings(servers: Servers, folder: Path) -> Settings:
-    """As in production, but for the places."""
-    database_url, redis_url = servers.urls
-    return Settings(
-        database_url=database_url,
-        redis_url=redis_url,
-        storage_url=(folder / "store").as_uri(),
-        port=any_free_port(),
-        monitoring_port=any_free_port(),
+    """As in production, with what stands beside it."""
+    return replace(
+        production_settings(servers, folder),
         grafana_url="http://127.0.0.1:3000",
         prometheus_url="http://127.0.0.1:9090",
         revision="3f9c2ab",
