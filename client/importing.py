@@ -13,6 +13,8 @@ from client.service import Failed, NotAllowed, Refused, Service
 
 # How many files are handed to the threads ahead of time.
 _AHEAD = 4
+# A signal that comes just before a wait for a lock is acted on only after it: no wait is without an end.
+_WAIT_S = 0.5
 
 
 @dataclass
@@ -77,7 +79,7 @@ class Import:
                         running[pool.submit(self._one, file)] = file
                     if not running:
                         break
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    for future in wait(running, _WAIT_S, return_when=FIRST_COMPLETED).done:
                         self._note(running.pop(future), future)
             except BaseException:
                 self._stopped.set()
