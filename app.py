@@ -68,7 +68,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         settings = Settings.for_root()
         logs.configure(settings.log_format)
     registry = process_registry(version=settings.version, revision=settings.revision)
-    database = Database(settings.database_url, application_name="safelight-api")
+    database = Database(settings.database_url, application_name="safelight-api", prepares=settings.prepares)
     client = connect(settings.redis_url)
     store = Store(
         settings.storage_url,

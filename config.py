@@ -27,6 +27,7 @@ class Settings:
     database_url: str = field(repr=False)  # a password may be in it
     redis_url: str = field(repr=False)
     storage_url: str
+    prepared_statements: str = "on"
     host: str = "127.0.0.1"
     port: int = 8000
     hosts: str = ""
@@ -118,6 +119,11 @@ class Settings:
         return settings
 
     @property
+    def prepares(self) -> bool:
+        """Whether each connection to PostgreSQL is ours alone, so that it can keep plans."""
+        return self.prepared_statements == "on"
+
+    @property
     def shared_previews_url(self) -> str:
         """What links to previews begin with, as others reach the API."""
         return f"{self.public_url.rstrip('/')}/v1/shared/previews/"
@@ -171,6 +177,8 @@ def _problem(name: str, value: Any) -> str | None:
         return "must be names or addresses without a port, with commas between them"
     if name == "preview_redirect" and not _REDIRECT.fullmatch(value):
         return "must be off, on, or https://host, without a path"
+    if name == "prepared_statements" and value not in ("on", "off"):
+        return "must be on or off"
     if name in ("trusted_proxies", "drain_s") and value == 0:
         return None
     if isinstance(value, int | float) and not 0 < value < float("inf"):

@@ -1,5 +1,7 @@
 """How gunicorn runs the API: `gunicorn 'app:create_app()'` in this folder reads this file by itself."""
 
+import gc
+import importlib
 import math
 from pathlib import Path
 from typing import Any
@@ -41,6 +43,16 @@ logconfig_dict = {
         "alembic.runtime.plugins": {"level": "WARNING"},
     },
 }
+
+
+def on_starting(server: Any) -> None:
+    """In the master, before the first fork: have the modules loaded once, so that the processes share them.
+
+    Nothing is opened or started by that; `create_app` runs in each process, after the fork.
+    """
+    if not server.cfg.reload:
+        importlib.import_module("app")
+        gc.freeze()
 
 
 def post_worker_init(worker: Any) -> None:

@@ -39,7 +39,10 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
     task_metrics = TaskMetrics(registry, kinds=KINDS, error_types=ERROR_TYPES)
     photo_metrics = PhotoMetrics(registry)
     database = Database(
-        settings.database_url, pool_size=settings.worker_slots + 3, application_name="safelight-worker"
+        settings.database_url,
+        pool_size=settings.worker_slots + 3,
+        application_name="safelight-worker",
+        prepares=settings.prepares,
     )
     client = connect(settings.redis_url)
     broker = make_broker(client)

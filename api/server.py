@@ -12,11 +12,14 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import ThreadWorker
 
-from api.patience import watch
+from api.patience import PIECE_BYTES, watch
 
 HEAD_S = 15.0
+# gunicorn would read a body a MiB at a time and copy what is left of that with each piece that we take.
+SocketUnreader.max_body_chunk = PIECE_BYTES
 
 
 class Worker(ThreadWorker):

@@ -148,6 +148,29 @@ def at_once(
         return [_ready(watcher, _next(uploaded, until_s), until_s, _POLL_S) for _ in range(count)]
 
 
+def left_waiting(
+    port: int, headers: Mapping[str, str], photos: Sequence[Photo], *, count: int
+) -> list[Visit]:
+    """Upload photos to a service whose worker isn't there yet.
+
+    Raises:
+        LoadError: one wasn't taken.
+    """
+    client, mark = Client(port, headers), f"{time.time_ns()}"
+    return [client.upload(photos[number % len(photos)], f"{mark} {number}") for number in range(count)]
+
+
+def drained(port: int, headers: Mapping[str, str], visits: list[Visit], *, limit_s: float) -> float:
+    """Photos a second from the first that was ready to the last, once all of them are.
+
+    Raises:
+        LoadError: not all were ready after `limit_s`, or one went wrong.
+    """
+    until_s, client = time.monotonic() + limit_s, Client(port, headers)
+    ready_s = sorted(_ready(client, visit, until_s, _POLL_S).ready_s for visit in visits)
+    return (len(ready_s) - 1) / (ready_s[-1] - ready_s[0])
+
+
 def one_by_one(
     port: int, headers: Mapping[str, str], photos: Sequence[Photo], *, count: int, limit_s: float
 ) -> list[Visit]:

@@ -30,7 +30,7 @@ from bench.summary import medians, percentile, ratios, turns
 from embedded.errors import EmbeddedError
 from embedded.stopping import Stopped, stop_on_signals
 
-_KEPT = Path(__file__).parent.parent / "build" / "bench" / "photos"
+KEPT = Path(__file__).parent.parent / "build" / "bench" / "photos"
 _MIB = 1 << 20
 
 
@@ -61,7 +61,7 @@ def measure(name: str, asked: Load, arguments: argparse.Namespace) -> dict[str, 
     Raises:
         StartError, LoadError, InstallError
     """
-    files, count = photos.photos(asked.kinds, _KEPT), arguments.count or asked.count
+    files, count = photos.photos(asked.kinds, KEPT), arguments.count or asked.count
     with running(name, slots=arguments.slots) as run:
         _drive(run, files, arguments.warm_up, arguments)
         before = Clocks.of(run.trees)

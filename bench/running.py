@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +27,18 @@ class Running:
     """A service that takes photos.
 
     Attributes:
-        trees: `api`, `worker`, `postgres` and `redis`.
+        trees: `api`, `worker`, `postgres` and `redis`; `worker` only once it was started.
     """
 
     service: Service
     trees: dict[str, Tree]
+    folder: Path
+
+    @contextmanager
+    def started(self, part: str) -> Iterator[None]:
+        """Start a part that was left out, and end it after the block."""
+        with _started(self.service, part, self.folder) as self.trees[part]:
+            yield
 
     @property
     def own(self) -> list[Tree]:
@@ -40,11 +47,12 @@ class Running:
 
 
 @contextmanager
-def running(name: str, *, slots: int) -> Iterator[Running]:
+def running(name: str, *, slots: int, parts: Sequence[str] = ("api", "worker")) -> Iterator[Running]:
     """Start a service by its name, on a fresh PostgreSQL and a fresh Valkey; end all of it on the way out.
 
     Args:
         slots: how many photos it decodes at the same time.
+        parts: what to start.
 
     Raises:
         StartError
@@ -56,12 +64,12 @@ def running(name: str, *, slots: int) -> Iterator[Running]:
         data = folder / "data"
         data.mkdir()
         service = SERVICES[name](servers.urls, data, slots)
-        trees = {part: stack.enter_context(_started(service, part, folder)) for part in service.commands}
+        trees = {part: stack.enter_context(_started(service, part, folder)) for part in parts}
         trees |= {"postgres": Tree(servers.pid("postgres")), "redis": Tree(servers.pid("valkey"))}
         if not processes.settles(lambda: ports.answers(service.port, "/readyz"), timeout_s=_READY_S):
-            said = "\n".join(_log(folder, part).read_text()[-2000:] for part in service.commands)
+            said = "\n".join(_log(folder, part).read_text()[-2000:] for part in parts)
             raise StartError(f"{name} isn't ready:\n{said}")
-        yield Running(service, trees)
+        yield Running(service, trees, folder)
 
 
 @contextmanager

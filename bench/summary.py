@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 Figures = Mapping[str, float]
+T = TypeVar("T")
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
@@ -43,6 +45,6 @@ def ratios(first: Sequence[Figures], second: Sequence[Figures]) -> dict[str, flo
     }
 
 
-def turns(names: Sequence[str], rounds: int) -> list[list[str]]:
+def turns(names: Sequence[T], rounds: int) -> list[list[T]]:
     """Who runs when: A B, B A, A B, ... so that neither always comes first."""
     return [list(names) if number % 2 == 0 else list(reversed(names)) for number in range(rounds)]

@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 
 from sqlalchemy import Row
 
-from db.session import Database, Transaction
+from db.session import Database, Prepared, Transaction
 from db.tables import LIVE_STATES
 from photos.errors import AnalysisNotConfigured, PhotoNotFound
 from photos.kinds import ANALYSIS
@@ -27,7 +27,9 @@ SELECT EXISTS (SELECT FROM analyses WHERE photo_id = :id AND completed_at IS NOT
                  ORDER BY created_at DESC, id DESC LIMIT 1), 'completed') = 'completed'
 """
 _CALLED = "SELECT EXISTS (SELECT FROM attempts WHERE task_id = :id AND finished_at IS NOT NULL)"
-_ROWS = "SELECT photo_id, polls, partial, result, completed_at FROM analyses WHERE photo_id = ANY(:ids)"
+_ROWS = Prepared(
+    "SELECT photo_id, polls, partial, result, completed_at FROM analyses WHERE photo_id = ANY(:ids)"
+)
 _OPERATION = "SELECT operation_url FROM analyses WHERE photo_id = :id AND run = :run"
 # What an earlier run left unfinished isn't mixed with this one's.
 _SAVE = """

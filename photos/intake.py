@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import time
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import CTE, Executable, Row, cast, func, literal, select, update
-from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy import Row
 
-from db.session import Database, Transaction
-from db.tables import events, photos
+from db.session import Database, Prepared, Transaction
 from imaging.formats import HEAD_BYTES, sniff
 from observability.metrics import PhotoMetrics
 from photos.errors import EmptyUpload, UploadTooLarge, UploadTooSlow
@@ -28,6 +27,29 @@ from tasks.submit import Submitter
 # S3 dates an object from the beginning of its upload, and the sweep goes by that date: the row must be there
 # long before the object is an hour old.
 LONGEST_S = 45 * 60.0
+
+_ACCEPT = Prepared("""
+WITH accepted AS (
+    INSERT INTO photos (id, owner, state, filename, media_type, size_bytes, sha256, original_key, received_at)
+    VALUES (:id, :owner, 'processing', :filename, :media_type, :size_bytes, :sha256, :original_key,
+            clock_timestamp() - make_interval(secs => :elapsed_s))
+    ON CONFLICT (owner, sha256) DO NOTHING
+    RETURNING id
+)
+INSERT INTO events (type, subject, data) SELECT 'photo-accepted', id, :data FROM accepted RETURNING subject
+""")
+_SAME = "SELECT id, size_bytes, original_key FROM photos WHERE owner = :owner AND sha256 = :sha256"
+_HEAL = """
+WITH healed AS (
+    UPDATE photos
+    SET original_key = :original_key, received_at = clock_timestamp() - make_interval(secs => :elapsed_s),
+        state = 'processing', ready_at = NULL, first_ready_at = NULL
+    WHERE id = :id AND original_key = :lost_key
+    RETURNING id
+)
+INSERT INTO events (type, subject, data)
+SELECT 'photo-healed', id, CAST(:data AS jsonb) FROM healed RETURNING subject
+"""
 
 
 class Upload:
@@ -138,8 +160,7 @@ class Intake:
         with self._database.transaction() as tx:
             accepted = self._insert(tx, upload, owner, filename)
             if accepted.created or accepted.healed:
-                for kind in REQUIRED:
-                    self._submitter.submit(tx, kind.name, accepted.id)
+                self._submitter.submit_each(tx, [kind.name for kind in REQUIRED], accepted.id)
             if reservation is not None:
                 reservation.answer(tx, upload.sha256, accepted)
         if accepted.created or accepted.healed:
@@ -153,42 +174,27 @@ class Intake:
         values = {
             "id": uuid4(),
             "owner": owner,
-            "state": "processing",
             "filename": tidy(filename),
             "media_type": upload.media_type,
             "size_bytes": upload.size_bytes,
             "sha256": upload.sha256,
             "original_key": upload.key,
-            "received_at": func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, upload.elapsed_s),
+            "elapsed_s": upload.elapsed_s,
+            "data": json.dumps(
+                {**states.origin(), "size_bytes": upload.size_bytes, "media_type": upload.media_type}
+            ),
         }
-        new = insert(photos).values(values).on_conflict_do_nothing(index_elements=["owner", "sha256"])
-        told = _told("photo-accepted", new.returning(photos.c.id).cte("changed"), upload)
-        same = select(photos).where(photos.c.owner == owner, photos.c.sha256 == upload.sha256)
         while True:
-            if (created := tx.execute(told).scalar_one_or_none()) is not None:
+            if (created := tx.execute(_ACCEPT, values).scalar_one_or_none()) is not None:
                 return Accepted(created, created=True)
-            if (existing := tx.execute(same).one_or_none()) is not None:
-                return Accepted(existing.id, created=False, healed=self._heals(tx, upload, values, existing))
+            if (existing := tx.execute(_SAME, values).one_or_none()) is not None:
+                return Accepted(existing.id, created=False, healed=self._heals(tx, values, existing))
             # It was deleted between the two statements: insert again.
 
-    def _heals(self, tx: Transaction, upload: Upload, values: dict[str, Any], existing: Row[Any]) -> bool:
+    def _heals(self, tx: Transaction, values: dict[str, Any], existing: Row[Any]) -> bool:
         """Put the new bytes in the place of an original that isn't in the store any more, if it isn't."""
         if self._store.size_bytes(existing.original_key) == existing.size_bytes:
             return False
         # The store was asked before the row is locked: it may take its time to answer.
-        lost = (photos.c.id == existing.id) & (photos.c.original_key == existing.original_key)
-        begun = {"state": "processing", "ready_at": None, "first_ready_at": None}
-        healed = (
-            update(photos)
-            .where(lost)
-            .values(original_key=upload.key, received_at=values["received_at"], **begun)
-        )
-        told = _told("photo-healed", healed.returning(photos.c.id).cte("changed"), upload)
-        return tx.execute(told).one_or_none() is not None
-
-
-def _told(event: str, changed: CTE, upload: Upload) -> Executable:
-    """A change of a photo together with its event, in one statement; gives the photo's id, if it changed."""
-    data = {**states.origin(), "size_bytes": upload.size_bytes, "media_type": upload.media_type}
-    row = select(literal(event), changed.c.id, cast(data, JSONB))
-    return insert(events).from_select(["type", "subject", "data"], row).returning(events.c.subject)
+        lost = {"id": existing.id, "lost_key": existing.original_key}
+        return tx.execute(_HEAL, {**values, **lost}).one_or_none() is not None

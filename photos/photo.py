@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row
 
-from db.session import Transaction
-from db.tables import photos, previews
+from db.session import Prepared, Transaction
 from imaging.preview import PREVIEW_SIZES
 from photos.analysis import AnalysisView, analyses
 from tasks.views import TaskView, newest
@@ -74,24 +73,25 @@ class Page:
     last: tuple[datetime, UUID] | None
 
 
-COLUMNS = [
-    photos.c[name]
-    for name in (
-        "id",
-        "state",
-        "filename",
-        "media_type",
-        "size_bytes",
-        "sha256",
-        "width",
-        "height",
-        "created_at",
-        "ready_at",
-        "warnings",
-        "placeholder",
-        "exif",
-    )
-]
+COLUMNS = (
+    "id",
+    "state",
+    "filename",
+    "media_type",
+    "size_bytes",
+    "sha256",
+    "width",
+    "height",
+    "created_at",
+    "ready_at",
+    "warnings",
+    "placeholder",
+    "exif",
+)
+_PREVIEWS = Prepared("""
+SELECT photo_id, size, width, height, media_type, size_bytes, sha256, key FROM previews
+WHERE photo_id = ANY(:ids) AND (NOT :brief OR size = :smallest)
+""")
 
 
 def complete(tx: Transaction, rows: Sequence[Row[Any]], *, brief: bool = False) -> list[PhotoView]:
@@ -104,8 +104,7 @@ def complete(tx: Transaction, rows: Sequence[Row[Any]], *, brief: bool = False) 
     if not ids:
         return []
     made: dict[UUID, list[PreviewView]] = {}
-    wanted = select(previews).where(previews.c.photo_id.in_(ids))
-    for row in tx.execute(wanted.where(previews.c.size == SIZES[0]) if brief else wanted):
+    for row in tx.execute(_PREVIEWS, {"ids": ids, "brief": brief, "smallest": SIZES[0]}):
         values = {**row._mapping, "sha256": row.sha256.hex()}
         made.setdefault(values.pop("photo_id"), []).append(PreviewView(**values))
     tasks: dict[UUID, list[TaskView]] = {}
@@ -119,6 +118,7 @@ def complete(tx: Transaction, rows: Sequence[Row[Any]], *, brief: bool = False) 
                 **row._mapping,
                 "sha256": row.sha256.hex(),
                 "warnings": tuple(row.warnings),
+                "placeholder": bytes(row.placeholder) if row.placeholder else None,
                 "previews": tuple(sorted(made.get(row.id, []), key=lambda view: SIZES.index(view.size))),
                 "tasks": tuple(tasks.get(row.id, [])),
                 "analysis": analysed.get(row.id),

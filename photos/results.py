@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from sqlalchemy import delete, insert, select, update
-
-from db.session import Database, Transaction
-from db.tables import photos, previews
+from db.session import Database, Prepared, Transaction
 from imaging.exif import Metadata
 from imaging.partial import BytesMissing
 from imaging.preview import Rendering
@@ -36,6 +34,20 @@ class StoredPreview:
     key: str
 
 
+_ORIGINAL = Prepared("SELECT original_key FROM photos WHERE id = :id")
+_FORGET_PREVIEWS = Prepared("DELETE FROM previews WHERE photo_id = :photo_id RETURNING key")
+_KEEP_PREVIEWS = Prepared("""
+WITH made AS (
+    INSERT INTO previews (photo_id, size, width, height, media_type, size_bytes, sha256, key)
+    SELECT :photo_id, * FROM unnest(
+        CAST(:size AS text[]), CAST(:width AS int[]), CAST(:height AS int[]), CAST(:media_type AS text[]),
+        CAST(:size_bytes AS int[]), CAST(:sha256 AS bytea[]), CAST(:key AS text[]))
+)
+UPDATE photos
+SET width = :photo_width, height = :photo_height, placeholder = :placeholder, warnings = :warnings
+WHERE id = :photo_id
+""")
+_KEEP_EXIF = Prepared("UPDATE photos SET exif = :fields, exif_raw = :raw WHERE id = :photo_id")
 # After so many parts of an original (a PNG keeps texts behind its picture) the rest comes at once.
 _PARTS = 6
 
@@ -81,9 +93,8 @@ class Results:
             return read(file.path, file.present)
 
     def _original_key(self, photo_id: UUID) -> str:
-        with self._database.transaction() as tx:
-            query = select(photos.c.original_key).where(photos.c.id == photo_id)
-            key: str | None = tx.execute(query).scalar_one_or_none()
+        with self._database.statement() as tx:
+            key: str | None = tx.execute(_ORIGINAL, {"id": photo_id}).scalar_one_or_none()
         if key is None:
             raise PhotoNotFound(str(photo_id))
         return key
@@ -132,24 +143,25 @@ class Results:
         self, tx: Transaction, photo_id: UUID, rendering: Rendering, stored: list[StoredPreview]
     ) -> None:
         """Replace the photo's previews; the old ones' objects go once this is committed."""
-        gone = delete(previews).where(previews.c.photo_id == photo_id).returning(previews.c.key)
-        old_keys = list(tx.execute(gone).scalars())
-        tx.execute(insert(previews), [{"photo_id": photo_id, **vars(preview)} for preview in stored])
-        changes = {
-            "width": rendering.width,
-            "height": rendering.height,
+        old_keys = list(tx.execute(_FORGET_PREVIEWS, {"photo_id": photo_id}).scalars())
+        made = {
+            "photo_width": rendering.width,
+            "photo_height": rendering.height,
             "placeholder": rendering.placeholder,
             "warnings": list(rendering.warnings),
         }
-        tx.execute(update(photos).where(photos.c.id == photo_id).values(changes))
+        columns = {
+            each.name: [getattr(preview, each.name) for preview in stored] for each in fields(StoredPreview)
+        }
+        tx.execute(_KEEP_PREVIEWS, {"photo_id": photo_id, **made, **columns})
         tx.after_commit(lambda: self._metrics.previewed(rendering.width * rendering.height))
         for key in old_keys:
             tx.after_commit(lambda key=key: self._store.delete(key))  # type: ignore[misc]
 
     def save_exif(self, tx: Transaction, photo_id: UUID, metadata: Metadata) -> None:
         """Replace the photo's metadata."""
-        changes = {"exif": metadata.fields, "exif_raw": metadata.raw}
-        tx.execute(update(photos).where(photos.c.id == photo_id).values(changes))
+        found = {"fields": json.dumps(metadata.fields), "raw": json.dumps(metadata.raw)}
+        tx.execute(_KEEP_EXIF, {"photo_id": photo_id, **found})
 
 
 @contextmanager

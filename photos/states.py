@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from db.session import Transaction
+from db.session import Prepared, Transaction
 from db.tables import LIVE_STATES
 from observability.metrics import PhotoMetrics
 from photos.kinds import OF_UPLOADS, REQUIRED
 from tasks.views import newest
 
-_LOCK = "SELECT FROM photos WHERE id = :id FOR UPDATE"
+_LOCK = Prepared("SELECT FROM photos WHERE id = :id FOR UPDATE")
 _MADE = """
 SELECT EXISTS (SELECT FROM previews WHERE photo_id = photos.id) AS preview, exif IS NOT NULL AS exif
 FROM photos WHERE id = :id
 """
-_SET_STATE = """
+_SET_STATE = Prepared("""
 WITH clock AS (
     SELECT CASE WHEN :state = 'ready' THEN clock_timestamp() END AS ready_at
 ), changed AS (
@@ -28,7 +28,7 @@ WITH clock AS (
     INSERT INTO events (type, subject) SELECT 'photo-' || state, id FROM changed
 )
 SELECT taken_s, first FROM changed
-"""
+""")
 
 
 class PhotoStates:
@@ -45,12 +45,13 @@ class PhotoStates:
         """Set `photos.state` right; the photo must be locked."""
         tasks = {task.kind: task for task in newest(tx, [subject])}
         states = {kind: task.state for kind, task in tasks.items()}
-        made = tx.execute(_MADE, {"id": subject}).one_or_none()
-        if made is None:
-            return  # deleted
-        # Where there is no task (it was pruned, or discarded), what it made tells how it ended.
-        ended = {kind.name: "completed" if made._mapping[kind.name] else "discarded" for kind in REQUIRED}
-        state = state_from([states.get(kind.name, ended[kind.name]) for kind in REQUIRED])
+        if missing := [kind.name for kind in REQUIRED if kind.name not in states]:
+            # It was pruned, or discarded: what it made tells how it ended.
+            made = tx.execute(_MADE, {"id": subject}).one_or_none()
+            if made is None:
+                return  # deleted
+            states |= {name: "completed" if made._mapping[name] else "discarded" for name in missing}
+        state = state_from([states[kind.name] for kind in REQUIRED])
         changed = tx.execute(_SET_STATE, {"id": subject, "state": state}).one_or_none()
         if changed is not None and changed.first:  # a photo that is processed anew was no long wait
             tx.after_commit(lambda: self._metrics.ready(changed.taken_s))

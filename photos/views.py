@@ -10,7 +10,7 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Text, literal_column, select, tuple_
 
-from db.session import Database
+from db.session import Database, Prepared
 from db.tables import LIVE_STATES, TAKEN_AT, photos
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from photos.photo import COLUMNS, SIZES, Page, PhotoView, PreviewView, complete
@@ -52,6 +52,7 @@ class Filters:
 
 
 NO_FILTERS = Filters()
+_ONE = Prepared(f"SELECT {', '.join(COLUMNS)} FROM photos WHERE id = :id AND owner = :owner")  # noqa: S608
 LINK_S = 300.0
 
 
@@ -64,9 +65,8 @@ class Views:
 
     def get(self, photo_id: UUID, *, owner: str) -> PhotoView:
         """Raises PhotoNotFound, DatabaseAway."""
-        with self._database.transaction() as tx:
-            query = select(*COLUMNS).where(photos.c.id == photo_id, photos.c.owner == owner)
-            found = complete(tx, tx.execute(query).all())
+        with self._database.statement() as tx:
+            found = complete(tx, tx.execute(_ONE, {"id": photo_id, "owner": owner}).all())
         if not found:
             raise PhotoNotFound(f"there is no photo {photo_id}")
         return found[0]
@@ -94,7 +94,8 @@ class Views:
         Raises:
             DatabaseAway
         """
-        query = select(*COLUMNS).where(photos.c.owner == owner, *filters.conditions())
+        query = select(*(photos.c[name] for name in COLUMNS))
+        query = query.where(photos.c.owner == owner, *filters.conditions())
         if after is not None:
             query = query.where(tuple_(photos.c.created_at, photos.c.id) < tuple_(*after))
         query = query.order_by(photos.c.created_at.desc(), photos.c.id.desc()).limit(limit + 1)

@@ -1,11 +1,12 @@
 """The SQL of `tasks.states`. Every statement writes its event, and its attempt, along with the change."""
 
+from db.session import Prepared
 from db.tables import LIVE_STATES
 
 LIVE = ", ".join(f"'{state}'" for state in LIVE_STATES)
 _NOT_PAUSED = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND paused)"
 
-SUBMIT = f"""
+SUBMIT = Prepared(f"""
 WITH room AS (
     SELECT NOT EXISTS (SELECT FROM queues WHERE name = :kind AND (paused OR rate_per_s IS NOT NULL))
        AND NOT EXISTS (SELECT FROM tasks WHERE queue = :kind AND state = 'pending'
@@ -29,7 +30,7 @@ WITH room AS (
     FROM submitted WHERE created
 )
 SELECT id, state, created FROM submitted
-"""
+""")
 
 SUBMIT_MANY = f"""
 WITH submitted AS (
@@ -46,7 +47,7 @@ WITH submitted AS (
 SELECT count(*) FROM submitted WHERE created
 """
 
-PUBLISH = f"""
+PUBLISH = Prepared(f"""
 WITH due AS (
     SELECT id FROM tasks
     WHERE queue = :kind AND state = 'pending' AND run_at <= statement_timestamp()
@@ -61,7 +62,7 @@ SET state = 'queued', queued_at = statement_timestamp(), sent_at = statement_tim
     dispatch = dispatch + 1, published = dispatch + 1
 FROM due WHERE tasks.id = due.id
 RETURNING tasks.id, tasks.dispatch, tasks.priority, tasks.run_at
-"""
+""")
 
 UNSENT = """
 SELECT id FROM tasks
@@ -76,7 +77,7 @@ WHERE id = ANY(:ids) AND state = 'queued'
 RETURNING id, dispatch
 """
 
-CLAIM = f"""
+CLAIM = Prepared(f"""
 WITH claimed AS (
     UPDATE tasks
     SET state = 'processing', token = token + 1, attempts = attempts + 1, worker = :worker,
@@ -99,7 +100,7 @@ WITH claimed AS (
     FROM claimed
 )
 SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, waited_s, age_s FROM claimed
-"""
+""")
 
 CLAIMED_BY = """
 SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
@@ -108,7 +109,7 @@ SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
 FROM tasks WHERE id = :id AND state = 'processing' AND worker = :worker
 """
 
-TOUCH = """
+TOUCH = Prepared("""
 UPDATE tasks SET lease_until = least(clock_timestamp() + make_interval(secs => :lease_s), lease_limit)
 FROM (
     SELECT tasks.id FROM tasks
@@ -118,7 +119,7 @@ FROM (
 ) AS held
 WHERE tasks.id = held.id
 RETURNING tasks.id, tasks.token
-"""
+""")
 
 EXPIRED = """
 SELECT id, kind, subject, token, trace_id FROM tasks
@@ -128,9 +129,9 @@ ORDER BY lease_until LIMIT 100
 """
 
 
-def _ending(changes: str, outcome: str, *, also: str = "", then: str = "") -> str:
+def _ending(changes: str, outcome: str, *, also: str = "", then: str = "") -> Prepared:
     """The fenced statement that ends an attempt; `outcome` is an SQL expression over the changed row."""
-    return f"""
+    return Prepared(f"""
     WITH ended AS (
         UPDATE tasks
         SET {changes}, lease_until = NULL, lease_limit = NULL
@@ -152,7 +153,7 @@ def _ending(changes: str, outcome: str, *, also: str = "", then: str = "") -> st
     SELECT outcome, rerun, attempts,
            extract(epoch FROM next_run_at - clock_timestamp())::float8 AS again_in_s
     FROM ended
-    """
+    """)
 
 
 _USED_UP = "attempts >= max_attempts"

@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Row
 
-from db.session import Transaction
+from db.session import Prepared, Transaction
 from observability.logs import context
 from tasks import statements as sql
 from tasks import upkeep_statements as upkeep
@@ -144,7 +144,7 @@ def expired(tx: Transaction, kinds: Iterable[str], *, lease_s: float) -> list[He
 _NO_FAILURE: dict[str, Any] = {"error_type": None, "error_detail": None, "traceback": None}
 
 
-def _end(tx: Transaction, statement: str, task_id: UUID, token: int, **parameters: Any) -> Ended | None:
+def _end(tx: Transaction, statement: Prepared, task_id: UUID, token: int, **parameters: Any) -> Ended | None:
     row = tx.execute(statement, {"id": task_id, "token": token, **parameters}).one_or_none()
     return Ended(**row._mapping) if row else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from db.session import Transaction
@@ -37,10 +37,13 @@ class Submitter:
 
         Its message is sent when `tx` has committed. If Redis is away then, the relay sends it later.
         """
-        submitted = states.submit(tx, self._kinds[kind], subject, window=self._window)
-        if submitted.dispatch is not None:
-            dispatch = submitted.dispatch
-            tx.after_commit(lambda: self._send(dispatch))
+        return self.submit_each(tx, [kind], subject)[0]
+
+    def submit_each(self, tx: Transaction, kinds: Iterable[str], subject: UUID) -> list[Submitted]:
+        """Submit a task of each kind for a subject, as `submitted` does; their messages are sent together."""
+        submitted = [states.submit(tx, self._kinds[kind], subject, window=self._window) for kind in kinds]
+        if dispatches := [each.dispatch for each in submitted if each.dispatch is not None]:
+            tx.after_commit(lambda: self._send(dispatches))
         return submitted
 
     def submit_many(self, tx: Transaction, kind: str, subjects: Sequence[UUID]) -> int:
@@ -51,12 +54,13 @@ class Submitter:
         """
         return states.submit_many(tx, self._kinds[kind], subjects)
 
-    def _send(self, dispatch: Dispatch) -> None:
+    def _send(self, dispatches: list[Dispatch]) -> None:
         try:
-            self._courier.send([dispatch])
+            self._courier.send(dispatches)
         except RedisAway as error:
-            logger.warning(
-                "message not sent, the relay will: %s",
-                error,
-                extra={"task_id": str(dispatch.task_id), "kind": dispatch.kind},
-            )
+            for dispatch in dispatches:
+                logger.warning(
+                    "message not sent, the relay will: %s",
+                    error,
+                    extra={"task_id": str(dispatch.task_id), "kind": dispatch.kind},
+                )

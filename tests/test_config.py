@@ -45,6 +45,7 @@ def test_every_setting_is_read_from_its_variable() -> None:
     given |= {"port": "78", "lease_s": "15", "rate_limit": "7/hour"}
     given |= {"analysis_url": "https://host/ask", "analysis_send": "preview"}
     given |= {"public_url": "https://host", "signing_key": "k" * 32, "preview_redirect": "off"}
+    given |= {"prepared_statements": "off"}
     given |= {"grafana_url": "https://g", "prometheus_url": "http://p:9090"}
     variables = {f"SAFELIGHT_{name.upper()}": value for name, value in given.items()}
     settings = Settings.from_environment({**NEEDED, **variables})
@@ -81,6 +82,7 @@ def test_an_empty_variable_is_one_that_is_not_set(text: str) -> None:
         ("LEASE_S", "-1"),
         ("HEARTBEAT_S", "1 s"),
         ("LOG_FORMAT", "xml"),
+        ("PREPARED_STATEMENTS", "no"),
         ("PREVIEW_REDIRECT", "yes"),
         ("PREVIEW_REDIRECT", "on"),
         ("PREVIEW_REDIRECT", "https://host/path"),

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from db.session import Database, DatabaseAway
+from db.session import Database, DatabaseAway, Prepared
 from embedded.ports import any_free_port
 
 PLACE = "47.1234 N"
@@ -135,12 +135,68 @@ def test_a_connection_that_dies_in_a_transaction_is_an_outage(database: Database
     assert names(database) == []
 
 
-def test_a_connection_that_died_in_the_pool_is_replaced_unnoticed(
-    database: Database, other: Database
+def test_a_connection_that_died_resting_is_replaced_unnoticed(
+    database: Database, other: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("db.session._RESTED_S", 0.0)
     other.check()
     assert kill_all(database) == 1
     other.check()
+
+
+def test_one_that_died_right_after_its_work_is_noticed_once(database: Database, other: Database) -> None:
+    other.check()
+    assert kill_all(database) == 1
+    with pytest.raises(DatabaseAway):
+        other.check()
+    other.check()
+
+
+def plans(database: Database) -> int:
+    """How many statements the connection that is used next has plans of."""
+    with database.statement() as tx:
+        return int(tx.execute("SELECT count(*) FROM pg_prepared_statements").scalar_one())
+
+
+def test_a_prepared_statement_is_planned_once_for_each_connection(
+    database: Database, other: Database
+) -> None:
+    double = Prepared(
+        "SELECT CAST(:number AS int) * 2 AS double, :number AS same, CAST(:name AS text) AS name"
+    )
+    for number in (1, 2):
+        with other.transaction() as tx:
+            row = tx.execute(double, {"number": number, "name": "it's :number"}).one()
+        assert (row.double, row.same, row.name) == (2 * number, number, "it's :number")
+        assert plans(other) == 1
+    kill_all(database)
+    with pytest.raises(DatabaseAway):
+        other.check()
+    with other.statement() as tx:  # on a new connection
+        assert tx.execute(double, {"number": 3, "name": None}).one().double == 6
+
+
+def test_a_plan_stays_when_its_transaction_does_not(other: Database) -> None:
+    one = Prepared("SELECT CAST(:number AS int)")
+
+    def fail() -> None:
+        with other.transaction() as tx:
+            tx.execute(one, {"number": 1})
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fail()
+    assert plans(other) == 1
+    with other.transaction() as tx:
+        assert tx.execute(one, {"number": 2}).scalar_one() == 2
+
+
+def test_behind_a_pooler_nothing_is_prepared(migrated_url: str) -> None:
+    database = Database(migrated_url, prepares=False)
+    with database.statement() as tx:
+        assert tx.execute(Prepared("SELECT CAST(:number AS int)"), {"number": 1}).scalar_one() == 1
+    assert plans(database) == 0
+    database.close()
 
 
 def test_all_connections_taken_is_an_outage_and_no_endless_wait(
