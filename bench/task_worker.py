@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from typing import Any
 from uuid import UUID, uuid4
 
 import dramatiq
@@ -80,7 +81,8 @@ class Layer:
 
 def _note(connection: Connection, word: str, seen: list[str]) -> None:
     """SQLAlchemy announces BEGIN and COMMIT in autocommit too, where none is sent."""
-    if connection.get_execution_options().get("isolation_level") != "AUTOCOMMIT":
+    driver: Any = connection.connection.driver_connection
+    if not driver.autocommit:
         seen.append(word)
 
 

@@ -146,7 +146,6 @@ class Database:
             },
         )
         _ask_the_rested(self._engine)
-        self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
@@ -169,8 +168,15 @@ class Database:
         Raises:
             DatabaseAway: PostgreSQL can't be reached, or the outcome is unknown.
         """
-        with _translating(), self._autocommit.connect() as connection:
-            yield Transaction(connection, prepares=self._prepares)
+        with _translating(), self._engine.connect() as connection:
+            # Not as an isolation level: psycopg2 would send a SET each time when it is taken back.
+            driver: Any = connection.connection.driver_connection
+            driver.autocommit = True
+            try:
+                yield Transaction(connection, prepares=self._prepares)
+            finally:
+                if not driver.closed:
+                    driver.autocommit = False
 
     def check(self) -> None:
         """Raises DatabaseAway if PostgreSQL doesn't answer."""
