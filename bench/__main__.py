@@ -29,6 +29,7 @@ _QUICK = {
     "pipeline": ["--count", "12", "--rounds", "1"],
     "idle": ["--count", "6", "--rounds", "1"],
     "small": ["--count", "100", "--rounds", "1"],
+    "backlog": ["--count", "12", "--rounds", "1"],
     "tasks": ["--tasks", "2000", "--only", "submit", "relay", "statements", "no-ops", "metrics"],
 }
 
@@ -41,6 +42,7 @@ def parts(peer: str) -> dict[str, list[str]]:
         "pipeline": ["bench.pipeline", *who],
         "idle": ["bench.pipeline", *who, "--idle"],
         "small": ["bench.pipeline", *who, "--small"],
+        "backlog": ["bench.backlog"],
         "tasks": ["bench.tasks"],
     }
 
