@@ -40,7 +40,19 @@ class Host:
         self._link = f"sl-link-{number}"
 
     def __enter__(self) -> Host:
-        ip("netns", "add", self.name)
+        with ExitStack() as undone:
+            ip("netns", "add", self.name)
+            undone.callback(ip, "netns", "delete", self.name)
+            self._connect()
+            undone.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # The namespace would take it along, but later: the next test's link has the same name.
+        ip("link", "delete", self._link)
+        ip("netns", "delete", self.name)
+
+    def _connect(self) -> None:
         ip("link", "add", self._link, "type", "veth", "peer", "name", "eth0", "netns", self.name)
         ip("link", "set", self._link, "master", _BRIDGE, "up")
         for command in (
@@ -49,10 +61,6 @@ class Host:
             ("link", "set", "lo", "up"),
         ):
             ip("-n", self.name, *command)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        ip("netns", "delete", self.name)  # and with it both ends of its link
 
     def cut_off(self) -> None:
         """Pull the cable."""
