@@ -25,7 +25,6 @@ _TENTH = "CASE WHEN n % 10 = 3 THEN 'pending' ELSE 'completed' END"
 MIXED = _FILL.format(state=_FEW.format(others=_TENTH))
 MOST_PENDING = _FILL.format(state=_FEW.format(others="'pending'"))
 USED = _FILL.format(state=_TENTH)
-ALL_PENDING = _FILL.format(state="'pending'")
 
 
 def cost_of_a_scrape(bench: Bench) -> dict[str, float]:

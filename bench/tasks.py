@@ -179,7 +179,7 @@ def main() -> None:
                 "publish": lambda: publishes(bench, arguments.tasks),
                 "statements": lambda: round_trips(bench),
                 "no-ops": lambda: no_ops(bench, arguments.tasks),
-                "rows": lambda: cost_of_rows(bench, arguments.rows, arguments.tasks),
+                "rows": lambda: cost_of_rows(bench, arguments.rows),
                 "metrics": lambda: cost_of_metrics(bench),
                 "figures": lambda: cost_of_a_scrape(bench),
                 "recovery": lambda: recovery(bench),
