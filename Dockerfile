@@ -16,9 +16,10 @@ RUN useradd --system --uid 10001 --no-create-home safelight \
  && install -d -o safelight /srv/store
 COPY --from=build /opt/safelight /opt/safelight
 WORKDIR /srv/app
-COPY app.py config.py gunicorn.conf.py ./
+COPY alive.py app.py config.py gunicorn.conf.py ./
 COPY actors ./actors
 COPY api ./api
+COPY bin ./bin
 COPY cli ./cli
 COPY client ./client
 COPY console ./console
@@ -30,7 +31,8 @@ COPY remote ./remote
 COPY storage ./storage
 COPY tasks ./tasks
 # The file system may be read-only, so the bytecode is made here.
-RUN /opt/safelight/bin/python -m compileall -q .
+RUN /opt/safelight/bin/python -m compileall -q . \
+ && ln -s /srv/app/bin/safelight /opt/safelight/bin/
 ARG VERSION=0.2.0
 ARG REVISION=unknown
 ENV PATH=/opt/safelight/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 \

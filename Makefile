@@ -95,9 +95,10 @@ lock: .venv/.made
 	$(COMPILE) --extra local --constraint requirements/dev.txt --output-file requirements/local.txt
 	$(COMPILE) --constraint requirements/dev.txt --output-file requirements/runtime.txt
 
-.venv/.local .venv/.dev: .venv/.%: requirements/%.txt .venv/.made
+.venv/.local .venv/.dev: .venv/.%: requirements/%.txt bin/safelight .venv/.made
 	@echo "Installing requirements/$*.txt into .venv ..."
 	@$(PIP) -r $<
+	@ln -sf ../../bin/safelight $(BIN)/
 	@touch $@
 
 # An environment whose Python has gone (an upgraded machine) is made anew.

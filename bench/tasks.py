@@ -22,6 +22,7 @@ from uuid import UUID
 
 from bench.drain import cost_of_metrics, no_ops
 from bench.figures import cost_of_a_scrape
+from bench.rows import cost_of_rows
 from bench.task_stack import Bench, Servers
 from bench.task_worker import NOOP, layer
 from embedded import processes
@@ -29,6 +30,9 @@ from tasks import states
 from tasks.errors import StaleMessage
 
 _CLAIMERS = 16
+_EMPTY_THE_WINDOW = """
+UPDATE tasks SET state = 'completed', queued_at = NULL, finished_at = now() WHERE state = 'queued'
+"""
 
 
 def bulk_submit(bench: Bench) -> dict[str, float]:
@@ -52,6 +56,20 @@ def relay_round(bench: Bench) -> dict[str, float]:
         "relay_round_at_100000_ms": statistics.median(times_s) * 1000,
         "messages_in_redis": float(messages),
     }
+
+
+def publishes(bench: Bench, count: int) -> dict[str, float]:
+    """The relay alone, a window a round: from `pending` to `queued`, and into Redis."""
+    bench.clear()
+    bench.submit(count)
+    spent_s = 0.0
+    while bench.scalar("SELECT EXISTS (SELECT FROM tasks WHERE state = 'pending')"):
+        begun_s = time.monotonic()
+        bench.layer.relay.round()
+        spent_s += time.monotonic() - begun_s
+        with bench.database.transaction() as tx:
+            tx.execute(_EMPTY_THE_WINDOW)
+    return {"publishes_per_s": count / spent_s}
 
 
 def _claim_all(urls: tuple[str, str], ids: list[UUID], name: str) -> list[tuple[str, int]]:
@@ -147,7 +165,8 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     parser.add_argument("--tasks", type=int, default=20_000, help="no-op tasks a run")
     parser.add_argument("--claims", type=int, default=100_000)
-    parser.add_argument("--only", nargs="+", help="submit, relay, statements, no-ops, metrics, figures, ...")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="tasks in the big table")
+    parser.add_argument("--only", nargs="+", help="submit, relay, publish, statements, no-ops, rows, ...")
     arguments = parser.parse_args()
     measured: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="safelight-bench-") as folder:
@@ -157,8 +176,10 @@ def main() -> None:
             parts: dict[str, Callable[[], dict[str, float]]] = {
                 "submit": lambda: bulk_submit(bench),
                 "relay": lambda: relay_round(bench),
+                "publish": lambda: publishes(bench, arguments.tasks),
                 "statements": lambda: round_trips(bench),
                 "no-ops": lambda: no_ops(bench, arguments.tasks),
+                "rows": lambda: cost_of_rows(bench, arguments.rows),
                 "metrics": lambda: cost_of_metrics(bench),
                 "figures": lambda: cost_of_a_scrape(bench),
                 "recovery": lambda: recovery(bench),

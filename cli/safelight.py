@@ -13,3 +13,6 @@ def main() -> None:
 
 
 main.add_command(importing.command)
+
+if __name__ == "__main__":
+    main(prog_name="safelight")

@@ -47,9 +47,10 @@ class Fault:
 class Proxy(ThreadingHTTPServer):
     """Passes requests on to S3, and writes them down; `fail` has some of them go wrong."""
 
-    def __init__(self, port: int, folder: Path) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, port: int, folder: Path, host: str) -> None:
+        super().__init__((host, 0), _Handler)
         self.s3_port = port
+        self.host = host
         self.prefix = uuid4().hex
         self._folder = folder / BUCKET / self.prefix
         self.asked: list[Asked] = []
@@ -67,7 +68,7 @@ class Proxy(ThreadingHTTPServer):
     def environment(self) -> dict[str, str]:
         """The variables by which the store is found."""
         return {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self.server_port}",
+            "AWS_ENDPOINT_URL": f"http://{self.host}:{self.server_port}",
             "AWS_REGION": "us-east-1",
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": SECRET,
@@ -154,7 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
 @contextmanager
 def served(folder: Path) -> Iterator[int]:
     """S3 over a folder, in which each bucket is one more; there is `BUCKET`. Gives its port."""
-    (folder / BUCKET).mkdir()
+    (folder / BUCKET).mkdir(parents=True)
     port = ports.any_free_port()
     command = [*processes.tied("KILL"), str(_RCLONE), "serve", "s3", "--auth-key", f"{KEY},{SECRET}"]
     command += ["--addr", f"127.0.0.1:{port}", "--config", "/dev/null", str(folder)]
@@ -169,9 +170,9 @@ def served(folder: Path) -> Iterator[int]:
 
 
 @contextmanager
-def proxied(port: int, folder: Path) -> Iterator[Proxy]:
-    """A proxy before S3."""
-    with Proxy(port, folder) as proxy:
+def proxied(port: int, folder: Path, host: str = "127.0.0.1") -> Iterator[Proxy]:
+    """A proxy before S3, at an address of this machine."""
+    with Proxy(port, folder, host) as proxy:
         thread = threading.Thread(target=proxy.serve_forever, kwargs={"poll_interval": 0.05})
         thread.start()
         try:

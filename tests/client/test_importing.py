@@ -27,6 +27,7 @@ from tests.stack import Stack
 from tests.waiting import until
 
 ROOT = Path(__file__).parent.parent.parent
+ELSEWHERE = "/"  # the command is to find its code by itself
 
 
 @pytest.fixture
@@ -54,17 +55,16 @@ def folder(tmp_path: Path) -> Path:
 
 
 def command(stack: Stack, *arguments: str) -> list[str]:
-    """`safelight import` for a stack."""
-    start = "from cli.safelight import main; main()"
-    url = f"http://127.0.0.1:{stack.settings.port}"
-    return [sys.executable, "-c", start, "import", "--url", url, *arguments]
+    """`safelight import` for a stack, as `make` installs it."""
+    program = Path(sys.executable).parent / "safelight"
+    return [str(program), "import", "--url", f"http://127.0.0.1:{stack.settings.port}", *arguments]
 
 
 def run(stack: Stack, key: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run it to its end."""
     return subprocess.run(
         command(stack, *arguments),
-        cwd=ROOT,
+        cwd=ELSEWHERE,
         env={**os.environ, "SAFELIGHT_KEY": key},
         capture_output=True,
         text=True,
@@ -198,7 +198,7 @@ def test_after_ctrl_c_it_goes_on_where_it_was(stack: Stack, key: str, tmp_path: 
         (tmp_path / f"{number:03}.jpg").write_bytes(jpeg(seed=number))
     process = subprocess.Popen(
         command(stack, "--connections", "2", "--json", str(tmp_path)),
-        cwd=ROOT,
+        cwd=ELSEWHERE,
         env={**os.environ, "SAFELIGHT_KEY": key},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -223,7 +223,7 @@ def test_the_key_counts_and_not_the_machines_netrc(
     (tmp_path / ".netrc").chmod(0o600)
     done = subprocess.run(
         command(stack, "--json", str(folder)),
-        cwd=ROOT,
+        cwd=ELSEWHERE,
         env={**os.environ, "SAFELIGHT_KEY": key, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -266,7 +266,7 @@ def test_a_second_ctrl_c_ends_at_once(
     address, asked = hanging
     process = subprocess.Popen(
         command(stack, "--url", address, str(folder)),
-        cwd=ROOT,
+        cwd=ELSEWHERE,
         env={**os.environ, "SAFELIGHT_KEY": "any"},
         stderr=subprocess.PIPE,
         text=True,
@@ -286,7 +286,7 @@ def test_progress_is_shown_on_a_terminal(stack: Stack, key: str, folder: Path) -
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
     process = subprocess.Popen(
         command(stack, str(folder)),
-        cwd=ROOT,
+        cwd=ELSEWHERE,
         env={**os.environ, "SAFELIGHT_KEY": key, "TERM": "xterm"},
         stdin=terminal,
         stdout=terminal,

@@ -8,18 +8,14 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from config import Settings
 from photos.kinds import KINDS
+from tests.deploy.compose import COMPOSE, ROOT, SERVICES, TEXT
 
-ROOT = Path(__file__).parent.parent.parent
-TEXT = (ROOT / "docker-compose.yml").read_text()
-COMPOSE: dict[str, Any] = yaml.safe_load(TEXT)
-SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = ("migrate", "api", "worker", "analysis-worker")
 EXAMPLE = (ROOT / ".env.example").read_text()
 DOCUMENTED = set(re.findall(r"(?m)^(?:# )?([A-Z][A-Z0-9_]+)=", EXAMPLE))
@@ -76,6 +72,19 @@ def test_each_service_restarts_is_bounded_and_rotates_its_log(name: str) -> None
     assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}
 
 
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - {"migrate"}))
+def test_each_service_that_goes_on_has_a_health_check(name: str) -> None:
+    check = SERVICES[name]["healthcheck"]
+    assert check["test"][0] in ("CMD", "CMD-SHELL")
+    assert _seconds(check["timeout"]) <= _seconds(check["interval"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_images_of_others_have_a_version(name: str) -> None:
+    image, _, version = SERVICES[name]["image"].partition(":")
+    assert re.search(r"\d", version) or image == "safelight"
+
+
 @pytest.mark.parametrize("name", OURS)
 def test_our_containers_may_do_no_more_than_they_need(name: str) -> None:
     service = SERVICES[name]
@@ -121,13 +130,6 @@ def test_a_workers_slots_are_its_threads_and_every_queue_has_a_worker() -> None:
         )
         queues += command[command.index("--queues") + 1 :]
     assert sorted(queues) == sorted(KINDS)
-
-
-def test_redis_keeps_what_it_is_given() -> None:
-    command = SERVICES["redis"]["command"]
-    assert command[command.index("--appendonly") + 1] == "yes"
-    assert command[command.index("--maxmemory-policy") + 1] == "noeviction"
-    assert "--requirepass" in command
 
 
 def test_profiles_keep_out_what_not_everyone_needs() -> None:

@@ -124,12 +124,36 @@ def test_prometheus_finds_both_workers_and_the_api(stack: Containers) -> None:
     assert builds == {"of-the-tests"}
 
 
-def test_every_container_that_has_a_health_check_is_healthy(stack: Containers) -> None:
-    def health(service: str) -> list[str]:
-        return [stack.inspect(each)["State"]["Health"]["Status"] for each in stack.of(service)]
+def test_every_container_is_healthy(stack: Containers) -> None:
+    def health(service: str) -> set[str]:
+        return {stack.inspect(each)["State"]["Health"]["Status"] for each in stack.of(service)}
 
-    for service in ("postgres", "redis", "api", "prometheus", "alertmanager", "grafana"):
-        until(lambda name=service: health(name) == ["healthy"], timeout_s=60)  # type: ignore[misc]
+    for service in ("postgres", "redis", "api", "worker", "prometheus", "alertmanager", "grafana"):
+        until(lambda name=service: health(name) == {"healthy"}, timeout_s=60)  # type: ignore[misc]
+
+
+def test_a_worker_that_hangs_is_found_unhealthy(stack: Containers) -> None:
+    container = stack.of("worker")[0]
+    master = stack.inspect(container)["State"]["Pid"]
+    (worker,) = Path(f"/proc/{master}/task/{master}/children").read_text().split()
+    subprocess.run(["kill", "-STOP", worker], check=True)
+    try:
+        until(lambda: _exit_code(stack, container) == 1, timeout_s=60)
+    finally:
+        subprocess.run(["kill", "-CONT", worker], check=True)
+    until(lambda: _exit_code(stack, container) == 0, timeout_s=60)
+
+
+def _exit_code(stack: Containers, container: str) -> int:
+    """What the container's health check said when it was last run."""
+    last: dict[str, Any] = stack.inspect(container)["State"]["Health"]["Log"][-1]
+    return int(last["ExitCode"])
+
+
+def test_the_image_has_the_command_safelight(stack: Containers) -> None:
+    (api,) = stack.of("api")
+    told = stack.docker.run("exec", "--workdir", "/", api, "safelight", "import", "--help")
+    assert told.startswith("Usage: safelight import")
 
 
 def test_ours_runs_as_nobody_special_on_a_file_system_that_is_read_only(stack: Containers) -> None:

@@ -14,6 +14,7 @@ from embedded.account import server_account
 from embedded.postgres import USER, Postgres
 from embedded.postgres_programs import find_programs
 from embedded.valkey import Valkey, find_program
+from tests import s3
 from tests.fixtures import quick_settings
 from tests.flows.farm import WORKER, Server
 from tests.stack import Stack
@@ -21,6 +22,8 @@ from tests.stack import Stack
 _BRIDGE = "sl-bridge"
 _NETWORK = "10.203.77"
 MAIN = f"{_NETWORK}.1"
+# Run on a host, before a command: an empty folder over the given one, which this host alone sees.
+_EMPTIED = ("sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"')
 
 
 def ip(*arguments: str) -> None:
@@ -37,7 +40,19 @@ class Host:
         self._link = f"sl-link-{number}"
 
     def __enter__(self) -> Host:
-        ip("netns", "add", self.name)
+        with ExitStack() as undone:
+            ip("netns", "add", self.name)
+            undone.callback(ip, "netns", "delete", self.name)
+            self._connect()
+            undone.pop_all()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # The namespace would take it along, but later: the next test's link has the same name.
+        ip("link", "delete", self._link)
+        ip("netns", "delete", self.name)
+
+    def _connect(self) -> None:
         ip("link", "add", self._link, "type", "veth", "peer", "name", "eth0", "netns", self.name)
         ip("link", "set", self._link, "master", _BRIDGE, "up")
         for command in (
@@ -46,10 +61,6 @@ class Host:
             ("link", "set", "lo", "up"),
         ):
             ip("-n", self.name, *command)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        ip("netns", "delete", self.name)  # and with it both ends of its link
 
     def cut_off(self) -> None:
         """Pull the cable."""
@@ -61,17 +72,24 @@ class Host:
 
 
 class Hosts(Stack):
-    """API and servers on this host, and workers on hosts of their own; the store is a shared folder."""
+    """API and servers on this host, and workers on hosts of their own.
 
-    def __init__(self, folder: Path, *, count: int) -> None:
+    Args:
+        folder: for everything; the store is in it too.
+        over_s3: the store is S3, at this host's address, and workers see nothing of `folder`.
+    """
+
+    def __init__(self, folder: Path, *, count: int, over_s3: bool = False) -> None:
         self._cleaning = ExitStack()
+        self._within: tuple[str, ...] = ()
+        self._variables: list[str] = []
         try:
-            self._prepare(folder, count)
+            self._prepare(folder, count, over_s3)
         except BaseException:
             self._cleaning.close()
             raise
 
-    def _prepare(self, folder: Path, count: int) -> None:
+    def _prepare(self, folder: Path, count: int, over_s3: bool) -> None:
         ip("link", "add", _BRIDGE, "type", "bridge")
         self._cleaning.callback(ip, "link", "delete", _BRIDGE)
         ip("addr", "add", f"{MAIN}/24", "dev", _BRIDGE)
@@ -90,11 +108,18 @@ class Hosts(Stack):
         url = f"postgresql://{USER}@{MAIN}:5432/postgres"
         upgrade(url)
         quick = quick_settings(url, f"redis://{MAIN}:6379/0", folder / "store")
-        super().__init__(replace(quick, host="0.0.0.0", monitoring_host="0.0.0.0"), folder)
+        settings = replace(quick, host="0.0.0.0", monitoring_host="0.0.0.0")
+        if over_s3:
+            port = self._cleaning.enter_context(s3.served(folder / "s3"))
+            bucket = self._cleaning.enter_context(s3.proxied(port, folder / "s3", MAIN))
+            settings = replace(settings, storage_url=bucket.url)
+            self._variables = [f"{name}={value}" for name, value in bucket.environment.items()]
+            self._within = (*_EMPTIED, str(folder))
+        super().__init__(settings, folder)
 
     def __enter__(self) -> Hosts:
         try:
-            self.start("api", "gunicorn", "app:create_app()")
+            self.start("api", "gunicorn", "app:create_app()", within=("env", *self._variables))
             for host in self.hosts:
                 self.start_worker(host)
             assert processes.settles(self._ready, timeout_s=30), self.log("api")
@@ -109,7 +134,8 @@ class Hosts(Stack):
 
     def start_worker(self, host: Host) -> None:
         """Start a worker on a host."""
-        there = ("ip", "netns", "exec", host.name, "env", f"SAFELIGHT_MONITORING_HOST={host.address}")
+        variables = ("env", f"SAFELIGHT_MONITORING_HOST={host.address}", *self._variables)
+        there = ("ip", "netns", "exec", host.name, *self._within, *variables)
         self.start(host.name, "dramatiq", "actors", "--skip-logging", *WORKER, within=there)
 
     def workers_of(self, state: str) -> Counter[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,12 +21,24 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
 
 @pytest.fixture
-def hosts(tmp_path: Path) -> Iterator[Hosts]:
-    """An API, and a worker on each of three hosts."""
+def may_have_hosts() -> None:
+    """Network namespaces can be made here."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         assert not os.environ.get("CI"), "network namespaces need root and iproute2"
         pytest.skip("network namespaces need root and iproute2")
+
+
+@pytest.fixture
+def hosts(may_have_hosts: None, tmp_path: Path) -> Iterator[Hosts]:
+    """An API, and a worker on each of three hosts, over one folder."""
     with Hosts(tmp_path, count=3) as hosts:
+        yield hosts
+
+
+@pytest.fixture
+def hosts_over_s3(may_have_hosts: None, tmp_path: Path) -> Iterator[Hosts]:
+    """An API, and a worker on each of two hosts, with nothing in common but the network."""
+    with Hosts(tmp_path, count=2, over_s3=True) as hosts:
         yield hosts
 
 
@@ -79,3 +92,23 @@ def test_a_host_that_is_cut_off_loses_nothing_and_does_nothing_twice(hosts: Host
     assert not hosts.query(twice)
     assert {row.state for row in hosts.query("SELECT state FROM photos")} == {"ready"}
     assert {row.n for row in hosts.query("SELECT count(*) AS n FROM previews GROUP BY photo_id")} == {3}
+
+
+def test_hosts_that_share_no_file_system_work_over_s3(hosts_over_s3: Hosts, tmp_path: Path) -> None:
+    hosts = hosts_over_s3
+    for host in hosts.hosts:
+        shown = subprocess.run(
+            ["nsenter", f"--mount=/proc/{hosts.pids(host.name)[0]}/ns/mnt", "ls", "-A", str(tmp_path)],
+            capture_output=True,
+            check=True,
+        )
+        assert shown.stdout == b""
+    key = hosts.key("anna")
+    photos = [hosts.upload(jpeg(2400, 1600, seed=seed), key) for seed in range(16)]
+    assert processes.settles(lambda: done(hosts), timeout_s=90)
+    assert len(hosts.workers_of("completed")) == 2
+    assert hosts.workers_of("completed").total() == 32
+    for photo in photos:
+        for preview in hosts.wait_ready(photo, key)["previews"]:
+            assert len(hosts.get(preview["url"], key).body) == preview["size_bytes"]
+    assert not (tmp_path / "store").exists()
