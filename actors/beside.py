@@ -56,7 +56,7 @@ class Beside(Middleware):
         """Only the `dramatiq` command's worker processes come here."""
         logs.configure(self._log_format)
         logging.getLogger("dramatiq").setLevel(logging.WARNING)
-        for queue in broker.get_declared_queues() | broker.get_declared_delay_queues():
+        for queue in broker.get_declared_queues():
             logging.getLogger(f"dramatiq.worker.ConsumerThread({queue})").addFilter(_is_news)
         _die_with_parent()
         # Dramatiq's own 3 s can be set only by an environment variable, read before we are imported.

@@ -99,6 +99,10 @@ class Broker(RedisBroker):
     def consumer_class(self) -> type[_RedisConsumer]:
         return _Consumer
 
+    def get_declared_delay_queues(self) -> set[str]:
+        """None: when a task is due PostgreSQL knows, so no worker need ask Redis for delayed messages."""
+        return set()
+
     def enqueue_many(self, messages: Sequence[Message[Any]]) -> None:
         """Enqueue messages under their own ids by the broker's own script, in one pipeline."""
         script = self.scripts["dispatch"]

@@ -24,13 +24,17 @@ from tasks.courier import Dispatch
 from tasks.kinds import Kind
 from tasks.records import Claimed, Ended, Failure, Held, Submitted
 
+# With more than so many before it a task needn't be on its way at once: the relay's next round will do. To
+# count how far the window is filled costs more, with each upload, than what is written.
+BORN_WINDOW = 100
+
 
 def submit(tx: Transaction, kind: Kind, subject: UUID, *, window: int) -> Submitted:
     """Make a task, or share the live one for the same kind and subject (`Kind.second_submit`).
 
     It is born `queued` if its queue isn't paused and has no rate, nothing due waits before it and fewer
-    than `window` tasks are queued; else `pending`, for the relay. It gets the trace id of what is being
-    done here, a request say; a live one keeps its own.
+    than `window` tasks are queued, and fewer than `BORN_WINDOW`; else `pending`, for the relay. It gets the
+    trace id of what is being done here, a request say; a live one keeps its own.
     """
     row = tx.execute(
         sql.SUBMIT,
@@ -40,7 +44,7 @@ def submit(tx: Transaction, kind: Kind, subject: UUID, *, window: int) -> Submit
             "subject": subject,
             "max_attempts": kind.max_attempts,
             "rerun": kind.second_submit == "rerun",
-            "window": window,
+            "window": min(window, BORN_WINDOW),
             "trace_id": context().get("trace_id"),
         },
     ).one()

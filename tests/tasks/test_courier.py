@@ -13,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 import redis
+from dramatiq import Worker
 from dramatiq.errors import ConnectionClosed
 
 from embedded.valkey import find_program
@@ -74,6 +75,17 @@ def test_a_message_holds_the_task_id_alone(server: Server) -> None:
     assert message.message_id == f"{sent.task_id}.1"
     consumer.ack(message)
     assert broker.client.hlen("dramatiq:join.msgs") == 0
+
+
+def test_a_worker_asks_redis_for_no_delayed_messages(server: Server) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+    worker = Worker(broker, worker_threads=1)
+    worker.start()
+    try:
+        assert set(worker.consumers) == {"join"}
+    finally:
+        worker.stop()
 
 
 def test_a_dead_redis_is_told_at_once(server: Server) -> None:

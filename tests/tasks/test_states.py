@@ -49,6 +49,17 @@ def test_beyond_the_window_tasks_are_born_pending(database: Database, redis_url:
     assert len(layer.messages()) == 2
 
 
+def test_behind_many_a_task_is_born_pending_and_the_relay_sends_it(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.states.BORN_WINDOW", 2)
+    ids = [layer.submit() for _ in range(4)]
+    assert [layer.task(task_id).state for task_id in ids] == ["queued", "queued", "pending", "pending"]
+    layer.relay.round()
+    assert [layer.task(task_id).state for task_id in ids] == ["queued"] * 4
+    assert layer.messages() == set(ids)
+
+
 def test_a_new_task_doesnt_overtake_a_due_one(layer: Layer) -> None:
     first = layer.submit()
     layer.do("UPDATE tasks SET state = 'pending', queued_at = NULL WHERE id = :id", id=first)
