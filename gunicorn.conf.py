@@ -48,7 +48,8 @@ logconfig_dict = {
 def on_starting(server: Any) -> None:
     """In the master, before the first fork: have the modules loaded once, so that the processes share them.
 
-    Nothing is opened or started by that; `create_app` runs in each process, after the fork.
+    Nothing is opened or started by that; `create_app` runs in each process, after the fork. A new version
+    needs a new master: SIGHUP would start processes with the modules that this one has.
     """
     if not server.cfg.reload:
         importlib.import_module("app")

@@ -110,14 +110,14 @@ def prepare(settings: Settings, home: Path) -> None:
     with _telling("SAFELIGHT_STORAGE_URL"):
         Store(settings.storage_url, StoreMetrics(CollectorRegistry(), operations=OPERATIONS)).check()
     key_file = home / "admin.key"
-    keys = Keys(Database(settings.database_url))
+    keys = Keys(Database(settings.database_url, prepares=settings.prepares))
     if not key_file.exists() or keys.authenticate(key_file.read_text().strip()) is None:
         homes.write_private(key_file, keys.create("admin", ["admin"]) + "\n")
 
 
 def sign_in_link(settings: Settings, home: Path) -> str:
     """A link into the console, with the rights of the admin key and for as long as that lives."""
-    database = Database(settings.database_url)
+    database = Database(settings.database_url, prepares=settings.prepares)
     key = Keys(database).authenticate((home / "admin.key").read_text().strip())
     if key is None:
         raise EmbeddedError(f"the key in {home / 'admin.key'} was revoked just now")

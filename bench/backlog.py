@@ -39,7 +39,7 @@ def measure(slots: int, arguments: argparse.Namespace) -> dict[str, float]:
 def main() -> int:
     """0: all photos came out right; 1: something failed, and it says what."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--count", type=int, default=100, help="photos in a run")
+    parser.add_argument("--count", type=int, default=100, help="photos in a run, 2 at least")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit-s", type=float, default=600, help="a run that takes longer has failed")
     parser.add_argument("--json", type=Path, help="also write every round's figures to this file")

@@ -28,7 +28,7 @@ USED = _FILL.format(state=_TENTH)
 
 
 def cost_of_a_scrape(bench: Bench) -> dict[str, float]:
-    """Reading the queues' figures with 1,000,000 tasks: most completed, a tenth pending; then all pending."""
+    """Reading the queues' figures with 1,000,000 tasks, a tenth of them pending; then nearly all."""
     costs_ms = {}
     for name, tasks in (("mixed", MIXED), ("pending", MOST_PENDING)):
         fill(bench, tasks, 1_000_000)

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,13 +39,13 @@ def _sampled(trees: dict[str, Tree]) -> Iterator[list[dict[str, float]]]:
             sizes = {part: trees[part].pss_bytes() / _MIB for part in _PARTS}
             samples.append({"time_s": time.monotonic() - begun_s, **sizes})
 
-    sampler = threading.Thread(target=sample)
-    sampler.start()
-    try:
-        yield samples
-    finally:
-        done.set()
-        sampler.join()
+    with ThreadPoolExecutor(1) as pool:
+        sampler = pool.submit(sample)
+        try:
+            yield samples
+        finally:
+            done.set()
+            sampler.result()
 
 
 def growth(samples: list[dict[str, float]], part: str) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from sqlalchemy import Connection, CursorResult, Engine, Executable, TextClause, create_engine, event, text
@@ -51,25 +51,29 @@ class Prepared:
     That halves what such a statement costs PostgreSQL.
 
     Args:
+        name: what it is called in PostgreSQL's views and in its log.
         sql: with `:name` parameters, whose types follow from where they stand.
     """
 
     _PARAMETER = re.compile(r"(?<![:\w]):(\w+)")
+    _numbers = count(1)
 
-    def __init__(self, sql: str) -> None:
+    def __init__(self, name: str, sql: str) -> None:
         self.sql = sql
-        self._name = f"s{hashlib.sha256(sql.encode()).hexdigest()[:16]}"
+        self._name = name
         self._names = list(dict.fromkeys(self._PARAMETER.findall(sql)))
 
     def run(self, connection: Connection, parameters: Mapping[str, Any]) -> CursorResult[Any]:
         """Run it on a connection, which learns it first if it doesn't know it."""
-        known = connection.info.setdefault("prepared", set())
-        if self._name not in known:
+        known = connection.info.setdefault("prepared", {})
+        if self not in known:
             numbered = self._PARAMETER.sub(lambda found: f"${self._names.index(found[1]) + 1}", self.sql)
-            connection.exec_driver_sql(f"PREPARE {self._name} AS {numbered}")
-            known.add(self._name)
+            # A number is used once: a time limit may strike between the server's knowing it and ours.
+            name = f"{self._name}_{next(self._numbers)}"
+            connection.exec_driver_sql(f"PREPARE {name} AS {numbered}")
+            known[self] = name
         given = ", ".join(f"%({name})s" for name in self._names)
-        return connection.exec_driver_sql(f"EXECUTE {self._name}({given})", dict(parameters))
+        return connection.exec_driver_sql(f"EXECUTE {known[self]}({given})", dict(parameters))
 
 
 class Transaction:

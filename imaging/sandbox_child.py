@@ -16,9 +16,6 @@ from multiprocessing.connection import Connection
 _PR_SET_PDEATHSIG = 1
 # parameters of mallopt(3)
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
-# Pictures take all the processors they get. Where those are shared with whoever takes in uploads and answers
-# questions, these come first: a third of a processor's time is left to a decoder then (sched(7)).
-_NICENESS = 5
 
 
 def main(socket: int, memory_bytes: int, parent: int) -> None:
@@ -32,7 +29,6 @@ def main(socket: int, memory_bytes: int, parent: int) -> None:
     if sys.platform == "linux":
         _die_with(parent)
         _keep_freed_memory()
-    os.nice(_NICENESS)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     connection = Connection(socket)
     with contextlib.suppress(EOFError, OSError):

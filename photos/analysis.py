@@ -28,7 +28,8 @@ SELECT EXISTS (SELECT FROM analyses WHERE photo_id = :id AND completed_at IS NOT
 """
 _CALLED = "SELECT EXISTS (SELECT FROM attempts WHERE task_id = :id AND finished_at IS NOT NULL)"
 _ROWS = Prepared(
-    "SELECT photo_id, polls, partial, result, completed_at FROM analyses WHERE photo_id = ANY(:ids)"
+    "analyses_of",
+    "SELECT photo_id, polls, partial, result, completed_at FROM analyses WHERE photo_id = ANY(:ids)",
 )
 _OPERATION = "SELECT operation_url FROM analyses WHERE photo_id = :id AND run = :run"
 # What an earlier run left unfinished isn't mixed with this one's.

@@ -28,7 +28,9 @@ from tasks.submit import Submitter
 # long before the object is an hour old.
 LONGEST_S = 45 * 60.0
 
-_ACCEPT = Prepared("""
+_ACCEPT = Prepared(
+    "accept_photo",
+    """
 WITH accepted AS (
     INSERT INTO photos (id, owner, state, filename, media_type, size_bytes, sha256, original_key, received_at)
     VALUES (:id, :owner, 'processing', :filename, :media_type, :size_bytes, :sha256, :original_key,
@@ -37,7 +39,8 @@ WITH accepted AS (
     RETURNING id
 )
 INSERT INTO events (type, subject, data) SELECT 'photo-accepted', id, :data FROM accepted RETURNING subject
-""")
+""",
+)
 _SAME = "SELECT id, size_bytes, original_key FROM photos WHERE owner = :owner AND sha256 = :sha256"
 _HEAL = """
 WITH healed AS (

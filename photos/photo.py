@@ -88,10 +88,13 @@ COLUMNS = (
     "placeholder",
     "exif",
 )
-_PREVIEWS = Prepared("""
+_PREVIEWS = Prepared(
+    "previews_of",
+    """
 SELECT photo_id, size, width, height, media_type, size_bytes, sha256, key FROM previews
 WHERE photo_id = ANY(:ids) AND (NOT :brief OR size = :smallest)
-""")
+""",
+)
 
 
 def complete(tx: Transaction, rows: Sequence[Row[Any]], *, brief: bool = False) -> list[PhotoView]:

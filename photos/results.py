@@ -34,9 +34,13 @@ class StoredPreview:
     key: str
 
 
-_ORIGINAL = Prepared("SELECT original_key FROM photos WHERE id = :id")
-_FORGET_PREVIEWS = Prepared("DELETE FROM previews WHERE photo_id = :photo_id RETURNING key")
-_KEEP_PREVIEWS = Prepared("""
+_ORIGINAL = Prepared("original_of", "SELECT original_key FROM photos WHERE id = :id")
+_FORGET_PREVIEWS = Prepared(
+    "forget_previews", "DELETE FROM previews WHERE photo_id = :photo_id RETURNING key"
+)
+_KEEP_PREVIEWS = Prepared(
+    "keep_previews",
+    """
 WITH made AS (
     INSERT INTO previews (photo_id, size, width, height, media_type, size_bytes, sha256, key)
     SELECT :photo_id, * FROM unnest(
@@ -46,8 +50,9 @@ WITH made AS (
 UPDATE photos
 SET width = :photo_width, height = :photo_height, placeholder = :placeholder, warnings = :warnings
 WHERE id = :photo_id
-""")
-_KEEP_EXIF = Prepared("UPDATE photos SET exif = :fields, exif_raw = :raw WHERE id = :photo_id")
+""",
+)
+_KEEP_EXIF = Prepared("keep_exif", "UPDATE photos SET exif = :fields, exif_raw = :raw WHERE id = :photo_id")
 # After so many parts of an original (a PNG keeps texts behind its picture) the rest comes at once.
 _PARTS = 6
 

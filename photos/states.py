@@ -10,12 +10,14 @@ from observability.metrics import PhotoMetrics
 from photos.kinds import OF_UPLOADS, REQUIRED
 from tasks.views import newest
 
-_LOCK = Prepared("SELECT FROM photos WHERE id = :id FOR UPDATE")
+_LOCK = Prepared("lock_photo", "SELECT FROM photos WHERE id = :id FOR UPDATE")
 _MADE = """
 SELECT EXISTS (SELECT FROM previews WHERE photo_id = photos.id) AS preview, exif IS NOT NULL AS exif
 FROM photos WHERE id = :id
 """
-_SET_STATE = Prepared("""
+_SET_STATE = Prepared(
+    "set_photo_state",
+    """
 WITH clock AS (
     SELECT CASE WHEN :state = 'ready' THEN clock_timestamp() END AS ready_at
 ), changed AS (
@@ -28,7 +30,8 @@ WITH clock AS (
     INSERT INTO events (type, subject) SELECT 'photo-' || state, id FROM changed
 )
 SELECT taken_s, first FROM changed
-""")
+""",
+)
 
 
 class PhotoStates:
@@ -45,11 +48,12 @@ class PhotoStates:
         """Set `photos.state` right; the photo must be locked."""
         tasks = {task.kind: task for task in newest(tx, [subject])}
         states = {kind: task.state for kind, task in tasks.items()}
+        # Of a photo that was deleted meanwhile nothing is changed, here or below.
         if missing := [kind.name for kind in REQUIRED if kind.name not in states]:
             # It was pruned, or discarded: what it made tells how it ended.
             made = tx.execute(_MADE, {"id": subject}).one_or_none()
             if made is None:
-                return  # deleted
+                return
             states |= {name: "completed" if made._mapping[name] else "discarded" for name in missing}
         state = state_from([states[kind.name] for kind in REQUIRED])
         changed = tx.execute(_SET_STATE, {"id": subject, "state": state}).one_or_none()

@@ -52,7 +52,10 @@ class Filters:
 
 
 NO_FILTERS = Filters()
-_ONE = Prepared(f"SELECT {', '.join(COLUMNS)} FROM photos WHERE id = :id AND owner = :owner")  # noqa: S608
+_ONE = Prepared(
+    "photo_of_owner",
+    f"SELECT {', '.join(COLUMNS)} FROM photos WHERE id = :id AND owner = :owner",  # noqa: S608
+)
 LINK_S = 300.0
 
 

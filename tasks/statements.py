@@ -6,7 +6,9 @@ from db.tables import LIVE_STATES
 LIVE = ", ".join(f"'{state}'" for state in LIVE_STATES)
 _NOT_PAUSED = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND paused)"
 
-SUBMIT = Prepared(f"""
+SUBMIT = Prepared(
+    "submit_task",
+    f"""
 WITH room AS (
     SELECT NOT EXISTS (SELECT FROM queues WHERE name = :kind AND (paused OR rate_per_s IS NOT NULL))
        AND NOT EXISTS (SELECT FROM tasks WHERE queue = :kind AND state = 'pending'
@@ -30,7 +32,8 @@ WITH room AS (
     FROM submitted WHERE created
 )
 SELECT id, state, created FROM submitted
-""")
+""",
+)
 
 SUBMIT_MANY = f"""
 WITH submitted AS (
@@ -47,7 +50,7 @@ WITH submitted AS (
 SELECT count(*) FROM submitted WHERE created
 """
 
-PUBLISH = Prepared(f"""
+PUBLISH = f"""
 WITH due AS (
     SELECT id FROM tasks
     WHERE queue = :kind AND state = 'pending' AND run_at <= statement_timestamp()
@@ -62,7 +65,7 @@ SET state = 'queued', queued_at = statement_timestamp(), sent_at = statement_tim
     dispatch = dispatch + 1, published = dispatch + 1
 FROM due WHERE tasks.id = due.id
 RETURNING tasks.id, tasks.dispatch, tasks.priority, tasks.run_at
-""")
+"""
 
 UNSENT = """
 SELECT id FROM tasks
@@ -77,7 +80,9 @@ WHERE id = ANY(:ids) AND state = 'queued'
 RETURNING id, dispatch
 """
 
-CLAIM = Prepared(f"""
+CLAIM = Prepared(
+    "claim_task",
+    f"""
 WITH claimed AS (
     UPDATE tasks
     SET state = 'processing', token = token + 1, attempts = attempts + 1, worker = :worker,
@@ -100,7 +105,8 @@ WITH claimed AS (
     FROM claimed
 )
 SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, waited_s, age_s FROM claimed
-""")
+""",
+)
 
 CLAIMED_BY = """
 SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
@@ -109,7 +115,7 @@ SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
 FROM tasks WHERE id = :id AND state = 'processing' AND worker = :worker
 """
 
-TOUCH = Prepared("""
+TOUCH = """
 UPDATE tasks SET lease_until = least(clock_timestamp() + make_interval(secs => :lease_s), lease_limit)
 FROM (
     SELECT tasks.id FROM tasks
@@ -119,7 +125,7 @@ FROM (
 ) AS held
 WHERE tasks.id = held.id
 RETURNING tasks.id, tasks.token
-""")
+"""
 
 EXPIRED = """
 SELECT id, kind, subject, token, trace_id FROM tasks
@@ -129,9 +135,11 @@ ORDER BY lease_until LIMIT 100
 """
 
 
-def _ending(changes: str, outcome: str, *, also: str = "", then: str = "") -> Prepared:
+def _ending(name: str, changes: str, outcome: str, *, also: str = "", then: str = "") -> Prepared:
     """The fenced statement that ends an attempt; `outcome` is an SQL expression over the changed row."""
-    return Prepared(f"""
+    return Prepared(
+        name,
+        f"""
     WITH ended AS (
         UPDATE tasks
         SET {changes}, lease_until = NULL, lease_limit = NULL
@@ -153,7 +161,8 @@ def _ending(changes: str, outcome: str, *, also: str = "", then: str = "") -> Pr
     SELECT outcome, rerun, attempts,
            extract(epoch FROM next_run_at - clock_timestamp())::float8 AS again_in_s
     FROM ended
-    """)
+    """,
+    )
 
 
 _USED_UP = "attempts >= max_attempts"
@@ -168,16 +177,19 @@ _SUPERSEDE = """, superseded AS (
         SELECT 'task-discarded', subject, id, kind FROM superseded
     )"""
 COMPLETE = _ending(
+    "complete_task",
     "state = 'completed', finished_at = clock_timestamp(), error_type = NULL, error_detail = NULL",
     "'completed'",
     then=_SUPERSEDE,
 )
 FAIL = _ending(
+    "fail_task",
     "state = 'failed', finished_at = clock_timestamp(), error_type = :error_type,"
     " error_detail = :error_detail",
     "'failed'",
 )
 RETRY = _ending(
+    "retry_task",
     f"""state = CASE WHEN {_USED_UP} THEN 'failed' ELSE 'pending' END,
         finished_at = CASE WHEN {_USED_UP} THEN clock_timestamp() END,
         run_at = CASE WHEN {_USED_UP} THEN run_at ELSE clock_timestamp() + make_interval(secs =>
@@ -187,12 +199,14 @@ RETRY = _ending(
     also="AND (NOT :expired OR lease_until < clock_timestamp())",
 )
 SNOOZE = _ending(
+    "snooze_task",
     "state = 'pending', attempts = attempts - 1, snoozes = snoozes + 1,"
     " run_at = clock_timestamp() + make_interval(secs => :for_s)",
     "'snoozed'",
 )
 # No sooner than whatever waits: its turn comes by `run_at`, and no priority helps it.
 POLL = _ending(
+    "poll_task",
     "state = 'pending', attempts = 0, snoozes = 0, polls = polls + 1, priority = greatest(priority, 0),"
     " run_at = clock_timestamp() + make_interval(secs => :for_s), error_type = NULL, error_detail = NULL",
     "'snoozed'",

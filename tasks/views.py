@@ -55,11 +55,14 @@ class AttemptView:
 
 _COLUMNS = """id, kind, subject, state, attempts, max_attempts, run_at, error_type, error_detail,
        created_at, started_at, finished_at, trace_id"""
-_NEWEST = Prepared(f"""
+_NEWEST = Prepared(
+    "newest_tasks",
+    f"""
 SELECT DISTINCT ON (subject, kind) {_COLUMNS}
 FROM tasks WHERE subject = ANY(:subjects) AND state <> 'discarded'
 ORDER BY subject, kind, created_at DESC, id DESC
-""")
+""",
+)
 _ONE = f"SELECT {_COLUMNS} FROM tasks WHERE id = :id"
 _SOME = f"SELECT {_COLUMNS} FROM tasks WHERE id = ANY(:ids) ORDER BY created_at DESC, id DESC"
 _ALL = f"SELECT {_COLUMNS} FROM tasks WHERE subject = :subject ORDER BY created_at, id"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 import traceback
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from db.session import Database, DatabaseAway, Prepared
 from embedded.ports import any_free_port
+from tasks.errors import TimeLimitReached
 
 PLACE = "47.1234 N"
 INSERT = "INSERT INTO queues (name) VALUES (:name)"
@@ -162,7 +165,8 @@ def test_a_prepared_statement_is_planned_once_for_each_connection(
     database: Database, other: Database
 ) -> None:
     double = Prepared(
-        "SELECT CAST(:number AS int) * 2 AS double, :number AS same, CAST(:name AS text) AS name"
+        "double",
+        "SELECT CAST(:number AS int) * 2 AS double, :number AS same, CAST(:name AS text) AS name",
     )
     for number in (1, 2):
         with other.transaction() as tx:
@@ -177,7 +181,7 @@ def test_a_prepared_statement_is_planned_once_for_each_connection(
 
 
 def test_a_plan_stays_when_its_transaction_does_not(other: Database) -> None:
-    one = Prepared("SELECT CAST(:number AS int)")
+    one = Prepared("one", "SELECT CAST(:number AS int)")
 
     def fail() -> None:
         with other.transaction() as tx:
@@ -191,10 +195,42 @@ def test_a_plan_stays_when_its_transaction_does_not(other: Database) -> None:
         assert tx.execute(one, {"number": 2}).scalar_one() == 2
 
 
+def test_a_plan_that_a_time_limit_cut_off_hinders_nobody(
+    other: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other.check()  # SQLAlchemy asks a few things first
+    one, send = Prepared("one", "SELECT CAST(:number AS int)"), Connection.exec_driver_sql
+
+    def send_and_be_interrupted(self: Connection, statement: str, *args: Any) -> None:
+        send(self, statement, *args)
+        raise TimeLimitReached
+
+    monkeypatch.setattr(Connection, "exec_driver_sql", send_and_be_interrupted)
+    with pytest.raises(TimeLimitReached), other.statement() as tx:
+        tx.execute(one, {"number": 1})
+    monkeypatch.undo()
+    assert plans(other) == 1
+    with other.statement() as tx:
+        assert tx.execute(one, {"number": 2}).scalar_one() == 2
+
+
+def test_a_plan_that_is_kept_from_when_a_table_was_small_goes_by_the_index(other: Database) -> None:
+    find = Prepared("find", "SELECT count(*) FROM queues WHERE name = :name")
+    with other.statement() as tx:
+        tx.execute(INSERT, {"name": "a"})
+        tx.execute("VACUUM ANALYZE queues")
+        for _ in range(10):  # after five of its own PostgreSQL may keep one plan for all values
+            tx.execute(find, {"name": "a"})
+        (name,) = tx.execute("SELECT name FROM pg_prepared_statements").scalars()
+        plan = "\n".join(tx.execute(f"EXPLAIN EXECUTE {name}('a')").scalars())
+    assert "$1" in plan  # it was kept
+    assert "Seq Scan" not in plan
+
+
 def test_behind_a_pooler_nothing_is_prepared(migrated_url: str) -> None:
     database = Database(migrated_url, prepares=False)
     with database.statement() as tx:
-        assert tx.execute(Prepared("SELECT CAST(:number AS int)"), {"number": 1}).scalar_one() == 1
+        assert tx.execute(Prepared("one", "SELECT CAST(:number AS int)"), {"number": 1}).scalar_one() == 1
     assert plans(database) == 0
     database.close()
 

@@ -44,11 +44,6 @@ def test_a_job_runs_in_another_process(sandbox: Sandbox) -> None:
     assert sandbox.call(jobs.double, 4, plus=1, time_limit_s=10) == 9
 
 
-def test_whoever_takes_uploads_comes_before_a_decoder(sandbox: Sandbox) -> None:
-    ours = os.getpriority(os.PRIO_PROCESS, 0)
-    assert sandbox.call(os.getpriority, os.PRIO_PROCESS, 0, time_limit_s=10) == min(19, ours + 5)
-
-
 def test_a_photo_is_rendered_and_a_text_refused(sandbox: Sandbox, tmp_path: Path) -> None:
     photo = save(tmp_path / "photo", four_corners(), "JPEG")
     assert sandbox.call(render, photo, max_pixels=10**6, time_limit_s=20).width == 600
