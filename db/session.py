@@ -48,7 +48,7 @@ class DatabaseAway(Exception):
 class Prepared:
     """A statement that runs for every task or photo: each connection plans it once (SQL's PREPARE).
 
-    That halves what such a statement costs PostgreSQL.
+    Such a statement costs PostgreSQL a third to a half less, and a photo in all a quarter.
 
     Args:
         name: what it is called in PostgreSQL's views and in its log.
