@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ def test_it_keeps_what_was_written_a_second_before_it_is_killed(valkey: Valkey) 
     with started(valkey) as pid:
         with redis.Redis.from_url(valkey.url()) as client:
             client.set("photo", "1")
-            assert client.waitaof(1, 0, 5_000) == [1, 0]
+        time.sleep(1.5)  # WAITAOF would tell, but Debian's Redis is older than that
         os.kill(pid, signal.SIGKILL)
     with started(valkey), redis.Redis.from_url(valkey.url()) as client:
         assert client.get("photo") == b"1"

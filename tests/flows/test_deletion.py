@@ -23,13 +23,13 @@ def test_a_photo_deleted_while_its_tasks_run_leaves_nothing_behind(stack: Stack,
     key = stack.key(uuid4().hex)
     before = files(stack)
     ids: list[str] = []
-    for number in range(PHOTOS):
-        # 12 megapixels take their time
-        ids.append(stack.upload(jpeg(4000, 3000, seed=number + len(when) * 1_000), key)["id"])
+    # 12 megapixels take their time; all are there before the first is sent, since to make them takes as long
+    for picture in [jpeg(4000, 3000, seed=number + len(when) * 1_000) for number in range(PHOTOS)]:
+        ids.append(stack.upload(picture, key)["id"])
         if when == "processing":
             assert processes.settles(lambda: bool(stack.query(BEGUN, id=ids[-1])), timeout_s=20)
             assert stack.ask("DELETE", f"/v1/photos/{ids[-1]}", headers=key).status == 204
-    for identity in ids if when == "queued" else ():
+    for identity in reversed(ids) if when == "queued" else ():
         assert stack.ask("DELETE", f"/v1/photos/{identity}", headers=key).status == 204
 
     ended = {"cancelled", "completed"}
