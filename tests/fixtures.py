@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from uuid import uuid4
 
 import hypothesis
 import pytest
@@ -137,6 +140,18 @@ def auth(make_key: MakeKey) -> Callable[..., dict[str, str]]:
 def hand(database: Database, store: Store, settings: Settings) -> Hand:
     """Does the app's tasks, when told to."""
     return Hand(database, store, settings.redis_url)
+
+
+@pytest.fixture
+def own_stack(
+    server_addresses: servers.Addresses, worker_number: int, tmp_path: Path
+) -> Iterator[Callable[..., Stack]]:
+    """Starts a service of the test's own, with the settings that it is given, ended with the test."""
+    url = servers.own_database(server_addresses.postgres_url, f"own_{uuid4().hex}")
+    upgrade(url)
+    settings = quick_settings(url, server_addresses.valkey_urls[-1 - worker_number], tmp_path / "store")
+    with ExitStack() as running:
+        yield lambda **changes: running.enter_context(Stack(replace(settings, **changes), tmp_path))
 
 
 @pytest.fixture(scope="session")

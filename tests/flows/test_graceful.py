@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
-from db.migrate import upgrade
-from tests import servers
-from tests.fixtures import quick_settings
 from tests.pictures import jpeg
 from tests.stack import Stack
 from tests.waiting import until
@@ -22,14 +16,9 @@ DRAIN_S, GRACE_S = 3.0, 20.0
 
 
 @pytest.fixture
-def stack(server_addresses: servers.Addresses, worker_number: int, tmp_path: Path) -> Iterator[Stack]:
-    """A service of this test's own, which it may end."""
-    url = servers.own_database(server_addresses.postgres_url, f"graceful_{uuid4().hex}")
-    upgrade(url)
-    redis_url = server_addresses.valkey_urls[-1 - worker_number]
-    settings = quick_settings(url, redis_url, tmp_path / "store")
-    with Stack(replace(settings, drain_s=DRAIN_S, grace_s=GRACE_S), tmp_path) as stack:
-        yield stack
+def stack(own_stack: Callable[..., Stack]) -> Stack:
+    """A service that the test may end."""
+    return own_stack(drain_s=DRAIN_S, grace_s=GRACE_S)
 
 
 def test_on_sigterm_the_end_is_announced_and_uploads_under_way_are_taken(stack: Stack) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from db.migrate import upgrade
-from tests import servers
-from tests.fixtures import quick_settings
 from tests.pictures import MAKE, heic, jpeg
 from tests.s3 import Proxy
 from tests.stack import Stack
@@ -21,15 +17,9 @@ MIB = 1024 * 1024
 
 
 @pytest.fixture
-def stack(
-    server_addresses: servers.Addresses, worker_number: int, bucket: Proxy, tmp_path: Path
-) -> Iterator[Stack]:
+def stack(own_stack: Callable[..., Stack], bucket: Proxy) -> Stack:
     """API and worker over S3."""
-    url = servers.own_database(server_addresses.postgres_url, f"s3_{bucket.prefix}")
-    upgrade(url)
-    settings = quick_settings(url, server_addresses.valkey_urls[-1 - worker_number], tmp_path)
-    with Stack(replace(settings, storage_url=bucket.url), tmp_path) as stack:
-        yield stack
+    return own_stack(storage_url=bucket.url)
 
 
 def test_photos_become_ready_come_back_and_leave_nothing_when_deleted(stack: Stack, bucket: Proxy) -> None:

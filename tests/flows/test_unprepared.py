@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from pathlib import Path
-from uuid import uuid4
+from collections.abc import Callable
 
-import pytest
-
-from db.migrate import upgrade
-from tests import servers
-from tests.fixtures import quick_settings
 from tests.pictures import jpeg
 from tests.stack import Stack
 
 
-@pytest.fixture
-def stack(server_addresses: servers.Addresses, worker_number: int, tmp_path: Path) -> Iterator[Stack]:
-    """A service of this test's own."""
-    url = servers.own_database(server_addresses.postgres_url, f"unprepared_{uuid4().hex}")
-    upgrade(url)
-    redis_url = server_addresses.valkey_urls[-1 - worker_number]
-    settings = quick_settings(url, redis_url, tmp_path / "store")
-    with Stack(replace(settings, prepared_statements="off"), tmp_path) as stack:
-        yield stack
-
-
-def test_a_photo_becomes_ready_another_fails_and_one_is_there_already(stack: Stack) -> None:
+def test_a_photo_becomes_ready_another_fails_and_one_is_there_already(
+    own_stack: Callable[..., Stack],
+) -> None:
+    stack = own_stack(prepared_statements="off")
     key = stack.key("anna")
     photo = stack.wait_ready(stack.upload(jpeg(600, 400), key), key)
     assert [made["size"] for made in photo["previews"]] == ["small", "medium", "large"]
