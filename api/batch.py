@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from flask import Request, current_app
-from werkzeug.sansio.multipart import Data, Field, File
 
 from api.body import Body
 from api.digests import FIELDS, Digests
 from api.errors import Problem
-from api.multipart import EXTRA_BYTES, FIELD, events, filename_of
+from api.multipart import EXTRA_BYTES, FIELD, Part, events
 from api.upload import refuse_encoded
 from photos.filenames import tidy
 from photos.intake import Intake, Upload
@@ -53,12 +52,13 @@ def results(request: Request, intake: Intake, accept: Accept, *, max_bytes: int)
     boundary = request.mimetype_params.get("boundary", "")
     current: _File | None = None
     try:
-        for event in events(body, boundary, max_parts=MAX_FILES + _OTHER_PARTS):
-            if not isinstance(event, Data):
+        for event in events(body.chunks(), boundary, max_parts=MAX_FILES + _OTHER_PARTS):
+            if isinstance(event, Part):
                 current = _File(intake, event) if event.name == FIELD else None
             elif current is not None:
-                current.write(event.data)
-                if not event.more_data:
+                if event is not None:
+                    current.write(event)
+                else:
                     found.append(current.end(accept))
     finally:
         if current is not None:
@@ -81,12 +81,12 @@ def _refuse(request: Request) -> None:
 class _File:
     """A file that is coming. What goes wrong with it is kept as its result; the rest of it is passed over."""
 
-    def __init__(self, intake: Intake, event: File | Field) -> None:
-        self._filename = filename_of(event.headers["Content-Disposition"])
+    def __init__(self, intake: Intake, part: Part) -> None:
+        self._filename = part.filename
         self._upload: Upload | None = None
         self._result: Result | None = None
         with self._alone():
-            self._digests = Digests(event.headers)
+            self._digests = Digests(part.headers)
             self._upload = intake.upload()
 
     def write(self, data: bytes) -> None:

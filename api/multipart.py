@@ -3,55 +3,64 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
+from multipart import MultipartSegment, PushMultipartParser
 from werkzeug.datastructures import Headers
-from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.http import parse_options_header
-from werkzeug.sansio.multipart import Data, Epilogue, Field, File, MultipartDecoder, NeedData
 
-from api.body import Body
 from api.errors import Problem
-from api.patience import PIECE_BYTES
 
 FIELD = "file"
 # A form is larger than its files by its parts' heads and its other fields.
 EXTRA_BYTES = 1024 * 1024
-# What the decoder may hold: a piece, what it kept of the one before, and a part's head.
-_DECODER_BYTES = 4 * PIECE_BYTES
+# What a part's head may hold; a file name with its folders, percent-encoded, is no longer than one header.
+_MAX_HEADER_BYTES = 16 * 1024
+_MAX_HEADERS = 32
 _PLAIN_NAME = re.compile(r';\s*filename\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^;]*)', re.IGNORECASE)
 _EXTENDED_NAME = re.compile(r";\s*filename\*", re.IGNORECASE)
 
 
-class _Decoder(MultipartDecoder):
-    """Werkzeug's, which takes only heads in UTF-8: a file name in Latin-1 is no reason to refuse a photo."""
+@dataclass(frozen=True)
+class Part:
+    """The head of one part; who sent no name, or no file name, gave None."""
 
-    def _parse_headers(self, data: bytes | bytearray) -> Headers:
-        return super()._parse_headers(as_text(bytes(data)).encode())
+    name: str | None
+    filename: str | None
+    headers: Headers
 
 
-def events(body: Body, boundary: str, *, max_parts: int) -> Iterator[File | Field | Data]:
-    """The form's parts: the head of each, then its data, piece by piece; `more_data` is False with the last.
+def events(chunks: Iterable[bytes], boundary: str, *, max_parts: int) -> Iterator[Part | bytes | None]:
+    """The form's parts: the head of each, then its data, piece by piece, then None.
 
     Raises:
-        Problem: the form is malformed, or has too many parts.
-        UploadTooLarge
+        Problem: the form is malformed, ends before its closing boundary, or has too many parts.
     """
     if not boundary:
         raise Problem(400, "malformed-multipart", "the multipart body's boundary isn't given")
     try:
-        decoder = _Decoder(boundary.encode("ascii"), _DECODER_BYTES, max_parts=max_parts)
-        for chunk in chain(body.chunks(), [None]):
-            decoder.receive_data(chunk)
-            while not isinstance(event := decoder.next_event(), NeedData | Epilogue):
-                if isinstance(event, File | Field | Data):
-                    yield event
+        with PushMultipartParser(
+            boundary.encode("ascii"),
+            max_header_size=_MAX_HEADER_BYTES,
+            max_header_count=_MAX_HEADERS,
+            max_segment_count=max_parts,
+            header_charset="latin-1",  # which anything is
+        ) as parser:
+            for chunk in chunks:
+                for event in parser.parse(chunk):
+                    yield _part(event) if isinstance(event, MultipartSegment) else event
     except ValueError as error:
         raise Problem(400, "malformed-multipart", f"the multipart body is malformed: {error}") from error
-    except RequestEntityTooLarge as error:
-        detail = f"over {max_parts} parts, or over {_DECODER_BYTES:,} bytes around them"
-        raise Problem(400, "malformed-multipart", f"the multipart body has {detail}") from error
+
+
+def _part(segment: MultipartSegment) -> Part:
+    """A part's head, each header in the charset that it really is in."""
+    headers = Headers(
+        [(name, as_text(value.encode("latin-1")).strip(" \t")) for name, value in segment.headerlist]
+    )
+    disposition = headers["Content-Disposition"]
+    return Part(parse_options_header(disposition)[1].get("name"), filename_of(disposition), headers)
 
 
 def filename_of(disposition: str) -> str | None:

@@ -7,12 +7,11 @@ from contextlib import contextmanager
 
 from flask import Request
 from werkzeug.datastructures import Headers
-from werkzeug.sansio.multipart import Data
 
 from api.body import Body
 from api.digests import Digests
 from api.errors import Problem
-from api.multipart import EXTRA_BYTES, FIELD, as_text, events, filename_of
+from api.multipart import EXTRA_BYTES, FIELD, Part, as_text, events, filename_of
 from photos.intake import Intake, Upload
 
 _MAX_PARTS = 50
@@ -93,19 +92,18 @@ def _multipart(body: Body, boundary: str, begin: Begin) -> tuple[Upload, str | N
     filename: str | None = None
     digests = Digests(Headers())
     into: Upload | None = None
-    for event in events(body, boundary, max_parts=_MAX_PARTS):
-        if isinstance(event, Data):
-            if into is not None:
-                into.write(event.data)
-                digests.update(event.data)
-            continue
-        into = None
-        if event.name == FIELD:
-            if upload is not None:
-                raise Problem(400, "one-file-expected", f"there is more than one part named '{FIELD}'")
-            digests = Digests(event.headers)
-            into = upload = begin()
-            filename = filename_of(event.headers["Content-Disposition"])
+    for event in events(body.chunks(), boundary, max_parts=_MAX_PARTS):
+        if isinstance(event, Part):
+            into = None
+            if event.name == FIELD:
+                if upload is not None:
+                    raise Problem(400, "one-file-expected", f"there is more than one part named '{FIELD}'")
+                digests = Digests(event.headers)
+                into = upload = begin()
+                filename = event.filename
+        elif into is not None and event is not None:
+            into.write(event)
+            digests.update(event)
     if upload is None:
         raise Problem(400, "one-file-expected", f"send one part named '{FIELD}'; there is none")
     digests.check()
