@@ -46,7 +46,7 @@ class PhotoStates:
 
     def settle(self, tx: Transaction, subject: UUID) -> None:
         """Set `photos.state` right; the photo must be locked."""
-        tasks = {task.kind: task for task in newest(tx, [subject])}
+        tasks = {task.kind: task for task in newest(tx, subject)}
         states = {kind: task.state for kind, task in tasks.items()}
         # Of a photo that was deleted meanwhile nothing is changed, here or below.
         if missing := [kind.name for kind in REQUIRED if kind.name not in states]:
@@ -54,7 +54,7 @@ class PhotoStates:
             made = tx.execute(_MADE, {"id": subject}).one_or_none()
             if made is None:
                 return
-            states |= {name: "completed" if made._mapping[name] else "discarded" for name in missing}
+            states |= {name: "completed" if getattr(made, name) else "discarded" for name in missing}
         state = state_from([states[kind.name] for kind in REQUIRED])
         changed = tx.execute(_SET_STATE, {"id": subject, "state": state}).one_or_none()
         if changed is not None and changed.first:  # a photo that is processed anew was no long wait

@@ -122,13 +122,13 @@ def claim(
             "limit_s": kind.time_limit_s + LIMIT_GRACE_S,
         },
     ).one_or_none()
-    return Claimed(**row._mapping) if row else None
+    return Claimed(**row._asdict()) if row else None
 
 
 def claimed_by(tx: Transaction, task_id: UUID, worker: str) -> Claimed | None:
     """The task as this worker claimed it, if it did and still holds it; nothing is changed."""
     row = tx.execute(sql.CLAIMED_BY, {"id": task_id, "worker": worker}).one_or_none()
-    return Claimed(**row._mapping) if row else None
+    return Claimed(**row._asdict()) if row else None
 
 
 def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> set[tuple[UUID, int]]:
@@ -141,7 +141,7 @@ def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> s
 def expired(tx: Transaction, kinds: Iterable[str], *, lease_s: float) -> list[Held]:
     """Tasks whose lease ran out; none within a lease of PostgreSQL's start, which may be why."""
     return [
-        Held(**row._mapping) for row in tx.execute(sql.EXPIRED, {"kinds": list(kinds), "lease_s": lease_s})
+        Held(**row._asdict()) for row in tx.execute(sql.EXPIRED, {"kinds": list(kinds), "lease_s": lease_s})
     ]
 
 
@@ -150,7 +150,7 @@ _NO_FAILURE: dict[str, Any] = {"error_type": None, "error_detail": None, "traceb
 
 def _end(tx: Transaction, statement: Prepared, task_id: UUID, token: int, **parameters: Any) -> Ended | None:
     row = tx.execute(statement, {"id": task_id, "token": token, **parameters}).one_or_none()
-    return Ended(**row._mapping) if row else None
+    return Ended(**row._asdict()) if row else None
 
 
 def complete(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
@@ -165,7 +165,7 @@ def complete(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
 def completed_with(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
     """How the task was completed, if it was and with this token; nothing is changed."""
     row = tx.execute(sql.COMPLETED_WITH, {"id": task_id, "token": token}).one_or_none()
-    return Ended(**row._mapping) if row else None
+    return Ended(**row._asdict()) if row else None
 
 
 def fail(tx: Transaction, task_id: UUID, token: int, failure: Failure) -> Ended | None:
