@@ -79,14 +79,12 @@ def _encode(
 
 
 def _product(left: list[float], right: list[float]) -> float:
-    return sum(map(mul, left, right))
+    return sum(map(mul, left, right), 0.0)
 
 
 @lru_cache(maxsize=64)
 def _cosines(length: int, waves: int) -> list[list[float]]:
-    return [
-        [math.cos(math.pi / length * wave * (at + 0.5)) for at in range(length)] for wave in range(waves)
-    ]
+    return [[math.cos(math.pi / length * wave * (at + 0.5)) for at in range(length)] for wave in range(waves)]
 
 
 def _round(value: float) -> int:

@@ -29,27 +29,31 @@ from tasks.records import Claimed, Ended, Failure, Held, Submitted
 BORN_WINDOW = 100
 
 
-def submit(tx: Transaction, kind: Kind, subject: UUID, *, window: int) -> Submitted:
-    """Make a task, or share the live one for the same kind and subject (`Kind.second_submit`).
+def submit(tx: Transaction, kinds: Sequence[Kind], subject: UUID, *, window: int) -> list[Submitted]:
+    """Make a task of each kind, or share the live one for the same kind and subject (`Kind.second_submit`).
 
-    It is born `queued` if its queue isn't paused and has no rate, nothing due waits before it and fewer
+    One is born `queued` if its queue isn't paused and has no rate, nothing due waits before it and fewer
     than `window` tasks are queued, and fewer than `BORN_WINDOW`; else `pending`, for the relay. It gets the
     trace id of what is being done here, a request say; a live one keeps its own.
     """
-    row = tx.execute(
+    rows = tx.execute(
         sql.SUBMIT,
         {
-            "id": uuid4(),
-            "kind": kind.name,
+            "ids": [uuid4() for _ in kinds],
+            "kinds": [kind.name for kind in kinds],
             "subject": subject,
-            "max_attempts": kind.max_attempts,
-            "rerun": kind.second_submit == "rerun",
+            "max_attempts": [kind.max_attempts for kind in kinds],
+            "rerun": [kind.name for kind in kinds if kind.second_submit == "rerun"],
             "window": min(window, BORN_WINDOW),
             "trace_id": context().get("trace_id"),
         },
-    ).one()
-    send_now = row.created and row.state == "queued"
-    return Submitted(row.id, row.created, Dispatch(kind.name, row.id, 1) if send_now else None)
+    )
+    submitted = {}
+    for row in rows:
+        send_now = row.created and row.state == "queued"
+        dispatch = Dispatch(row.kind, row.id, 1) if send_now else None
+        submitted[row.kind] = Submitted(row.id, row.created, dispatch)
+    return [submitted[kind.name] for kind in kinds]
 
 
 def submit_many(tx: Transaction, kind: Kind, subjects: Sequence[UUID]) -> int:
