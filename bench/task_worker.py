@@ -74,7 +74,13 @@ class Layer:
     def count_statements(self, seen: list[str]) -> None:
         """Note every statement that this layer's database sends from now on; BEGIN and COMMIT too."""
         engine = self.database._engine
-        event.listen(engine, "before_cursor_execute", lambda *args: seen.append(args[2]))
+        execute = Transaction.execute
+
+        def note(tx: Transaction, statement: Any, *args: Any) -> Any:
+            seen.append(str(statement))
+            return execute(tx, statement, *args)
+
+        Transaction.execute = note  # type: ignore[method-assign, assignment]
         for word in ("begin", "commit"):
             event.listen(engine, word, lambda connection, word=word: _note(connection, word, seen))
 

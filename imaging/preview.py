@@ -87,10 +87,14 @@ def render(path: Path, *, max_pixels: int) -> Rendering:
     if decoded.orientation in _TURNS:
         picture = picture.transpose(_TURNS[decoded.orientation])
     shown = _upright(decoded.size, decoded.orientation)
-    previews = {}
+    previews: dict[str, Preview] = {}
+    data = b""
     for size in largest_first:
-        picture = resize(picture, fit(shown, size.max_edge_px))
-        previews[size.name] = Preview(size.name, *picture.size, MEDIA_TYPE, _encode(picture))
+        smaller = resize(picture, fit(shown, size.max_edge_px))
+        if not data or smaller is not picture:  # a small photo has the same preview in several sizes
+            data = _encode(smaller)
+        picture = smaller
+        previews[size.name] = Preview(size.name, *picture.size, MEDIA_TYPE, data)
     in_order = tuple(previews[size.name] for size in PREVIEW_SIZES)
     width, height = _upright(decoded.photo_size, decoded.orientation)
     return Rendering(width, height, in_order, thumbhash(picture), decoded.warnings)

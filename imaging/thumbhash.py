@@ -5,7 +5,7 @@ Python is one release by one person each, or takes 30 ms a photo. Previews have 
 """
 
 import math
-from collections.abc import Iterator
+from functools import lru_cache
 from operator import mul
 
 from PIL import Image
@@ -64,7 +64,7 @@ def _encode(
     channel: list[float], width: int, height: int, waves_x: int, waves_y: int
 ) -> tuple[float, list[float], float]:
     """Give a channel's mean, its low waves from 0 to 1 (0.5 is none), and the scale that makes them so."""
-    x_waves, y_waves = list(_cosines(width, waves_x)), list(_cosines(height, waves_y))
+    x_waves, y_waves = _cosines(width, waves_x), _cosines(height, waves_y)
     rows = [channel[start : start + width] for start in range(0, width * height, width)]
     across = [[_product(wave, row) for row in rows] for wave in x_waves]
     factors = [
@@ -79,12 +79,12 @@ def _encode(
 
 
 def _product(left: list[float], right: list[float]) -> float:
-    return math.fsum(map(mul, left, right))
+    return sum(map(mul, left, right), 0.0)
 
 
-def _cosines(length: int, waves: int) -> Iterator[list[float]]:
-    for wave in range(waves):
-        yield [math.cos(math.pi / length * wave * (at + 0.5)) for at in range(length)]
+@lru_cache(maxsize=64)
+def _cosines(length: int, waves: int) -> list[list[float]]:
+    return [[math.cos(math.pi / length * wave * (at + 0.5)) for at in range(length)] for wave in range(waves)]
 
 
 def _round(value: float) -> int:

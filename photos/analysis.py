@@ -9,16 +9,14 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from sqlalchemy import Row
-
-from db.session import Database, Prepared, Transaction
+from db.session import Database, Transaction
 from db.tables import LIVE_STATES
 from photos.errors import AnalysisNotConfigured, PhotoNotFound
 from photos.kinds import ANALYSIS
 from remote.answer import Answer
 from tasks.records import Claimed
 from tasks.submit import Submitter
-from tasks.views import ErrorView, TaskView
+from tasks.views import ErrorView, TaskView, instant
 
 _MINE = "SELECT FROM photos WHERE id = :id AND owner = :owner FOR UPDATE"
 _COMPLETE = """
@@ -27,10 +25,6 @@ SELECT EXISTS (SELECT FROM analyses WHERE photo_id = :id AND completed_at IS NOT
                  ORDER BY created_at DESC, id DESC LIMIT 1), 'completed') = 'completed'
 """
 _CALLED = "SELECT EXISTS (SELECT FROM attempts WHERE task_id = :id AND finished_at IS NOT NULL)"
-_ROWS = Prepared(
-    "analyses_of",
-    "SELECT photo_id, polls, partial, result, completed_at FROM analyses WHERE photo_id = ANY(:ids)",
-)
 _OPERATION = "SELECT operation_url FROM analyses WHERE photo_id = :id AND run = :run"
 # What an earlier run left unfinished isn't mixed with this one's.
 _SAVE = """
@@ -149,23 +143,33 @@ def run_of(task: Claimed) -> UUID:
     return uuid5(task.id, task.begun_at.isoformat())
 
 
-def analyses(tx: Transaction, tasks: Iterable[TaskView], ids: list[UUID]) -> dict[UUID, AnalysisView]:
-    """The analysis of each photo that has one, or had one asked for; `tasks` are the newest of all kinds."""
-    newest = {task.subject: task for task in tasks if task.kind == ANALYSIS.name}
-    rows = {row.photo_id: row for row in tx.execute(_ROWS, {"ids": ids})}
-    return {photo_id: _view(newest.get(photo_id), rows.get(photo_id)) for photo_id in {*newest, *rows}}
+AS_JSON = """(
+    SELECT json_build_object(
+        'polls', polls, 'data', coalesce(result, '{}') || partial, 'completed_at', completed_at)
+    FROM analyses WHERE photo_id = photos.id)"""
+"""The SQL expression for what `analysis_of` takes, within a statement on photos."""
 
 
-def _view(task: TaskView | None, row: Row[Any] | None) -> AnalysisView:
+def analysis_of(tasks: Iterable[TaskView], row: dict[str, Any] | None) -> AnalysisView | None:
+    """A photo's analysis, if it has one or had one asked for.
+
+    Args:
+        tasks: the photo's newest, of all kinds.
+        row: what `AS_JSON` gave.
+    """
+    task = next((task for task in tasks if task.kind == ANALYSIS.name), None)
+    if task is None and row is None:
+        return None
+    completed_at = instant(row["completed_at"]) if row else None
     live = task is not None and task.state in LIVE_STATES
     ended_well = task is None or task.state == "completed"
-    complete = row is not None and row.completed_at is not None and ended_well
+    complete = completed_at is not None and ended_well
     waits = task is not None and task.state in ("pending", "queued")
     return AnalysisView(
         "processing" if live else "complete" if complete else "failed",
-        {**(row.result or {}), **row.partial} if row else {},
-        row.polls if row else 0,
+        row["data"] if row else {},
+        row["polls"] if row else 0,
         task.run_at if task and waits else None,
-        row.completed_at if row else None,
+        completed_at,
         task.error if task and task.state != "completed" else None,
     )

@@ -90,10 +90,10 @@ class Asking:
                 raise PhotoNotFound(str(photo_id))
             made = select(previews).where(previews.c.photo_id == photo_id, previews.c.size == _PREVIEW)
             preview = tx.execute(made).one_or_none()
-            live = {task.kind for task in newest(tx, [photo_id]) if task.state in LIVE_STATES}
+            live = {task.kind for task in newest(tx, photo_id) if task.state in LIVE_STATES}
         if photo.exif is None and EXIF.name in live:
             raise NotMadeYet("the photo's metadata is being read")
-        question: dict[str, Any] = {"photo": {**photo._mapping, "id": str(photo.id)}}
+        question: dict[str, Any] = {"photo": {**photo._asdict(), "id": str(photo.id)}}
         if self._send != "metadata":
             if preview is None and PREVIEW.name in live:
                 raise NotMadeYet("the photo's previews are being made")

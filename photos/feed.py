@@ -187,5 +187,5 @@ def _read(
 
 
 def _event(row: Row[Any]) -> Event:
-    values = dict(row._mapping)
+    values = row._asdict()
     return Event(Position(values.pop("xid"), values.pop("id")), **values)

@@ -8,12 +8,11 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row
-
 from db.session import Prepared, Transaction
 from imaging.preview import PREVIEW_SIZES
-from photos.analysis import AnalysisView, analyses
-from tasks.views import TaskView, newest
+from photos.analysis import AS_JSON as ANALYSIS_AS_JSON
+from photos.analysis import AnalysisView, analysis_of
+from tasks.views import TaskView, from_json, newest_as_json
 
 SIZES = [size.name for size in PREVIEW_SIZES]
 
@@ -73,59 +72,52 @@ class Page:
     last: tuple[datetime, UUID] | None
 
 
-COLUMNS = (
-    "id",
-    "state",
-    "filename",
-    "media_type",
-    "size_bytes",
-    "sha256",
-    "width",
-    "height",
-    "created_at",
-    "ready_at",
-    "warnings",
-    "placeholder",
-    "exif",
-)
-_PREVIEWS = Prepared(
-    "previews_of",
-    """
-SELECT photo_id, size, width, height, media_type, size_bytes, sha256, key FROM previews
-WHERE photo_id = ANY(:ids) AND (NOT :brief OR size = :smallest)
-""",
+_COLUMNS = """id, state, filename, media_type, size_bytes, sha256, width, height, created_at, ready_at,
+    warnings, placeholder, exif"""
+_PREVIEWS = """(
+    SELECT coalesce(json_agg(json_build_object(
+        'size', size, 'width', width, 'height', height, 'media_type', media_type, 'size_bytes', size_bytes,
+        'sha256', encode(sha256, 'hex'), 'key', key)), '[]')
+    FROM previews WHERE photo_id = photos.id AND (NOT :brief OR size = :smallest))"""
+_OWN = Prepared(
+    "photos_of_owner",
+    f"""
+SELECT {_COLUMNS}, {_PREVIEWS} AS previews,
+    CASE WHEN NOT :brief THEN {newest_as_json("photos.id")} END AS tasks,
+    CASE WHEN NOT :brief THEN {ANALYSIS_AS_JSON} END AS analysis
+FROM photos WHERE id = ANY(:ids) AND owner = :owner
+""",  # noqa: S608
 )
 
 
-def complete(tx: Transaction, rows: Sequence[Row[Any]], *, brief: bool = False) -> list[PhotoView]:
-    """Complete photo rows with their previews and newest tasks, in three statements for all.
+def photos_of(tx: Transaction, owner: str, ids: Sequence[UUID], *, brief: bool = False) -> list[PhotoView]:
+    """Those of some photos that are the owner's, with all that belongs to them, by one statement; unordered.
 
     Args:
-        brief: with their smallest previews alone, in one statement: all that a list of pictures shows.
+        brief: with their smallest previews alone: all that a list of pictures shows.
     """
-    ids = [row.id for row in rows]
-    if not ids:
-        return []
-    made: dict[UUID, list[PreviewView]] = {}
-    for row in tx.execute(_PREVIEWS, {"ids": ids, "brief": brief, "smallest": SIZES[0]}):
-        values = {**row._mapping, "sha256": row.sha256.hex()}
-        made.setdefault(values.pop("photo_id"), []).append(PreviewView(**values))
-    tasks: dict[UUID, list[TaskView]] = {}
-    found = [] if brief else newest(tx, ids)
-    for task in found:
-        tasks.setdefault(task.subject, []).append(task)
-    analysed = {} if brief else analyses(tx, found, ids)
-    return [
-        PhotoView(
-            **{
-                **row._mapping,
-                "sha256": row.sha256.hex(),
-                "warnings": tuple(row.warnings),
-                "placeholder": bytes(row.placeholder) if row.placeholder else None,
-                "previews": tuple(sorted(made.get(row.id, []), key=lambda view: SIZES.index(view.size))),
-                "tasks": tuple(tasks.get(row.id, [])),
-                "analysis": analysed.get(row.id),
-            }
-        )
-        for row in rows
-    ]
+    asked = {"ids": list(ids), "owner": owner, "brief": brief, "smallest": SIZES[0]}
+    return [_view(**row._asdict()) for row in tx.execute(_OWN, asked)]
+
+
+def _view(
+    *,
+    sha256: memoryview,
+    warnings: list[str],
+    placeholder: memoryview | None,
+    previews: list[dict[str, Any]],
+    tasks: list[dict[str, Any]] | None,
+    analysis: dict[str, Any] | None,
+    **others: Any,
+) -> PhotoView:
+    found = tuple(from_json(tasks or []))
+    made = [PreviewView(**preview) for preview in previews]
+    return PhotoView(
+        **others,
+        sha256=sha256.hex(),
+        warnings=tuple(warnings),
+        placeholder=bytes(placeholder) if placeholder else None,
+        previews=tuple(sorted(made, key=lambda view: SIZES.index(view.size))),
+        tasks=found,
+        analysis=analysis_of(found, analysis),
+    )

@@ -35,21 +35,27 @@ class StoredPreview:
 
 
 _ORIGINAL = Prepared("original_of", "SELECT original_key FROM photos WHERE id = :id")
-_FORGET_PREVIEWS = Prepared(
-    "forget_previews", "DELETE FROM previews WHERE photo_id = :photo_id RETURNING key"
-)
 _KEEP_PREVIEWS = Prepared(
     "keep_previews",
     """
-WITH made AS (
+WITH old AS (
+    SELECT key FROM previews WHERE photo_id = :photo_id
+), gone AS (
+    DELETE FROM previews WHERE photo_id = :photo_id AND size <> ALL(CAST(:size AS text[]))
+), made AS (
     INSERT INTO previews (photo_id, size, width, height, media_type, size_bytes, sha256, key)
     SELECT :photo_id, * FROM unnest(
         CAST(:size AS text[]), CAST(:width AS int[]), CAST(:height AS int[]), CAST(:media_type AS text[]),
         CAST(:size_bytes AS int[]), CAST(:sha256 AS bytea[]), CAST(:key AS text[]))
+    ON CONFLICT (photo_id, size) DO UPDATE SET
+        width = excluded.width, height = excluded.height, media_type = excluded.media_type,
+        size_bytes = excluded.size_bytes, sha256 = excluded.sha256, key = excluded.key
+), photo AS (
+    UPDATE photos
+    SET width = :photo_width, height = :photo_height, placeholder = :placeholder, warnings = :warnings
+    WHERE id = :photo_id
 )
-UPDATE photos
-SET width = :photo_width, height = :photo_height, placeholder = :placeholder, warnings = :warnings
-WHERE id = :photo_id
+SELECT key FROM old
 """,
 )
 _KEEP_EXIF = Prepared("keep_exif", "UPDATE photos SET exif = :fields, exif_raw = :raw WHERE id = :photo_id")
@@ -148,7 +154,6 @@ class Results:
         self, tx: Transaction, photo_id: UUID, rendering: Rendering, stored: list[StoredPreview]
     ) -> None:
         """Replace the photo's previews; the old ones' objects go once this is committed."""
-        old_keys = list(tx.execute(_FORGET_PREVIEWS, {"photo_id": photo_id}).scalars())
         made = {
             "photo_width": rendering.width,
             "photo_height": rendering.height,
@@ -158,7 +163,7 @@ class Results:
         columns = {
             each.name: [getattr(preview, each.name) for preview in stored] for each in fields(StoredPreview)
         }
-        tx.execute(_KEEP_PREVIEWS, {"photo_id": photo_id, **made, **columns})
+        old_keys = tx.execute(_KEEP_PREVIEWS, {"photo_id": photo_id, **made, **columns}).scalars()
         tx.after_commit(lambda: self._metrics.previewed(rendering.width * rendering.height))
         for key in old_keys:
             tx.after_commit(lambda key=key: self._store.delete(key))  # type: ignore[misc]

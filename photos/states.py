@@ -5,32 +5,51 @@ from __future__ import annotations
 from uuid import UUID
 
 from db.session import Prepared, Transaction
-from db.tables import LIVE_STATES
 from observability.metrics import PhotoMetrics
-from photos.kinds import OF_UPLOADS, REQUIRED
-from tasks.views import newest
+from photos.kinds import EXIF, OF_UPLOADS, PREVIEW, REQUIRED
+from tasks.statements import LIVE
 
 _LOCK = Prepared("lock_photo", "SELECT FROM photos WHERE id = :id FOR UPDATE")
-_MADE = """
-SELECT EXISTS (SELECT FROM previews WHERE photo_id = photos.id) AS preview, exif IS NOT NULL AS exif
-FROM photos WHERE id = :id
-"""
-_SET_STATE = Prepared(
-    "set_photo_state",
-    """
-WITH clock AS (
-    SELECT CASE WHEN :state = 'ready' THEN clock_timestamp() END AS ready_at
+# Of a kind whose task was pruned, or discarded, what it made tells how it ended.
+_MADE = {
+    PREVIEW.name: "EXISTS (SELECT FROM previews WHERE photo_id = photos.id)",
+    EXIF.name: "photos.exif IS NOT NULL",
+}
+_NEEDED = "\nUNION ALL\n".join(
+    f"""
+    SELECT newest.error_type,
+           coalesce(newest.state, CASE WHEN {_MADE[kind.name]} THEN 'completed' ELSE 'discarded' END) AS state
+    FROM photos LEFT JOIN LATERAL (
+        SELECT state, error_type FROM tasks
+        WHERE subject = photos.id AND kind = '{kind.name}' AND state <> 'discarded'
+        ORDER BY created_at DESC, id DESC LIMIT 1) AS newest ON true
+    WHERE photos.id = :id"""  # noqa: S608
+    for kind in REQUIRED
+)
+# `ready`: all completed. `failed`: none live and one ended otherwise. Else `processing`.
+_SETTLE = Prepared(
+    "settle_photo",
+    f"""
+WITH needed AS MATERIALIZED ({_NEEDED}
+), found AS (
+    SELECT CASE WHEN bool_and(state = 'completed') THEN 'ready'
+                WHEN bool_or(state IN ({LIVE})) THEN 'processing' ELSE 'failed' END AS state,
+           array_agg(error_type) FILTER (WHERE state = 'failed' AND error_type IS NOT NULL) AS errors
+    FROM needed HAVING count(*) > 0
+), clock AS (
+    SELECT found.state, CASE WHEN state = 'ready' THEN clock_timestamp() END AS ready_at FROM found
 ), changed AS (
     UPDATE photos
-    SET state = :state, ready_at = clock.ready_at, first_ready_at = coalesce(first_ready_at, clock.ready_at)
-    FROM clock WHERE id = :id AND state <> :state
-    RETURNING id, state, extract(epoch FROM photos.ready_at - received_at)::float8 AS taken_s,
+    SET state = clock.state, ready_at = clock.ready_at,
+        first_ready_at = coalesce(first_ready_at, clock.ready_at)
+    FROM clock WHERE id = :id AND photos.state <> clock.state
+    RETURNING id, photos.state, extract(epoch FROM photos.ready_at - received_at)::float8 AS taken_s,
         photos.ready_at = first_ready_at AS first
 ), event AS (
     INSERT INTO events (type, subject) SELECT 'photo-' || state, id FROM changed
 )
-SELECT taken_s, first FROM changed
-""",
+SELECT changed.state, taken_s, first, errors FROM changed, found
+""",  # noqa: S608
 )
 
 
@@ -46,33 +65,11 @@ class PhotoStates:
 
     def settle(self, tx: Transaction, subject: UUID) -> None:
         """Set `photos.state` right; the photo must be locked."""
-        tasks = {task.kind: task for task in newest(tx, [subject])}
-        states = {kind: task.state for kind, task in tasks.items()}
-        # Of a photo that was deleted meanwhile nothing is changed, here or below.
-        if missing := [kind.name for kind in REQUIRED if kind.name not in states]:
-            # It was pruned, or discarded: what it made tells how it ended.
-            made = tx.execute(_MADE, {"id": subject}).one_or_none()
-            if made is None:
-                return
-            states |= {name: "completed" if made._mapping[name] else "discarded" for name in missing}
-        state = state_from([states[kind.name] for kind in REQUIRED])
-        changed = tx.execute(_SET_STATE, {"id": subject, "state": state}).one_or_none()
-        if changed is not None and changed.first:  # a photo that is processed anew was no long wait
+        changed = tx.execute(_SETTLE, {"id": subject}).one_or_none()
+        if changed is None:
+            return
+        if changed.first:  # a photo that is processed anew was no long wait
             tx.after_commit(lambda: self._metrics.ready(changed.taken_s))
-        if changed is not None and state == "failed":
-            needed = [tasks[kind.name] for kind in REQUIRED if kind.name in tasks]
-            errors = {task.error.type for task in needed if task.state == "failed" and task.error}
-            tx.after_commit(lambda: self._metrics.failed("upload" if errors <= OF_UPLOADS else "service"))
-
-
-def state_from(task_states: list[str]) -> str:
-    """`ready`: all completed. `failed`: none live and one ended otherwise. Else `processing`.
-
-    Args:
-        task_states: of the newest task of each required kind.
-    """
-    if all(state == "completed" for state in task_states):
-        return "ready"
-    if any(state in LIVE_STATES for state in task_states):
-        return "processing"
-    return "failed"
+        if changed.state == "failed":
+            fault = "upload" if OF_UPLOADS.issuperset(changed.errors or ()) else "service"
+            tx.after_commit(lambda: self._metrics.failed(fault))

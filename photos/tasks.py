@@ -85,7 +85,7 @@ class PhotoTasks:
     def newest(self, photo_id: UUID, kind: str) -> TaskView | None:
         """The task that counts for a photo's kind, if there is one."""
         with self._database.transaction() as tx:
-            return next((task for task in views.newest(tx, [photo_id]) if task.kind == kind), None)
+            return next((task for task in views.newest(tx, photo_id) if task.kind == kind), None)
 
 
 def _meant(which: Which) -> Select[tuple[UUID]]:

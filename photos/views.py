@@ -10,10 +10,10 @@ from uuid import UUID
 
 from sqlalchemy import ColumnElement, Text, literal_column, select, tuple_
 
-from db.session import Database, Prepared
+from db.session import Database
 from db.tables import LIVE_STATES, TAKEN_AT, photos
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
-from photos.photo import COLUMNS, SIZES, Page, PhotoView, PreviewView, complete
+from photos.photo import SIZES, Page, PhotoView, PreviewView, photos_of
 from storage.errors import ObjectMissing
 from storage.store import Store
 
@@ -52,10 +52,6 @@ class Filters:
 
 
 NO_FILTERS = Filters()
-_ONE = Prepared(
-    "photo_of_owner",
-    f"SELECT {', '.join(COLUMNS)} FROM photos WHERE id = :id AND owner = :owner",  # noqa: S608
-)
 LINK_S = 300.0
 
 
@@ -69,7 +65,7 @@ class Views:
     def get(self, photo_id: UUID, *, owner: str) -> PhotoView:
         """Raises PhotoNotFound, DatabaseAway."""
         with self._database.statement() as tx:
-            found = complete(tx, tx.execute(_ONE, {"id": photo_id, "owner": owner}).all())
+            found = photos_of(tx, owner, [photo_id])
         if not found:
             raise PhotoNotFound(f"there is no photo {photo_id}")
         return found[0]
@@ -97,16 +93,17 @@ class Views:
         Raises:
             DatabaseAway
         """
-        query = select(*(photos.c[name] for name in COLUMNS))
+        query = select(photos.c.id, photos.c.created_at)
         query = query.where(photos.c.owner == owner, *filters.conditions())
         if after is not None:
             query = query.where(tuple_(photos.c.created_at, photos.c.id) < tuple_(*after))
         query = query.order_by(photos.c.created_at.desc(), photos.c.id.desc()).limit(limit + 1)
         with self._database.transaction() as tx:
             rows = tx.execute(query).all()
-            found = complete(tx, rows[:limit], brief=brief)
-        last = (found[-1].created_at, found[-1].id) if len(rows) > limit else None
-        return Page(tuple(found), last)
+            ids = [row.id for row in rows[:limit]]
+            found = {photo.id: photo for photo in photos_of(tx, owner, ids, brief=brief)}
+        last = (rows[limit - 1].created_at, rows[limit - 1].id) if len(rows) > limit else None
+        return Page(tuple(found[photo_id] for photo_id in ids if photo_id in found), last)
 
     def preview(self, photo_id: UUID, size: str, *, owner: str) -> tuple[PreviewView, bytes]:
         """One preview with its bytes.

@@ -186,9 +186,9 @@ class DeadLetters:
             row = tx.execute(_ONE, {"id": task_id}).one_or_none()
         if row is None:
             raise LookupError(f"there is no task {task_id}")
-        return _Target(**row._mapping)
+        return _Target(**row._asdict())
 
     def _targets(self, which: Filter) -> list[_Target]:
         with self._database.transaction() as tx:
             rows = tx.execute(FAILED, {**which.parameters(), "limit": _LIMIT})
-            return [_Target(**row._mapping) for row in rows]
+            return [_Target(**row._asdict()) for row in rows]

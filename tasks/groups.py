@@ -53,4 +53,4 @@ class Group:
 def groups(tx: Transaction, *, kind: str | None, error_type: str | None, limit: int) -> list[Group]:
     """The dead letters' groups, the largest first; None is any."""
     meant = {"kind": kind, "error_type": error_type, "limit": limit}
-    return [Group(**row._mapping) for row in tx.execute(_GROUPS, meant)]
+    return [Group(**row._asdict()) for row in tx.execute(_GROUPS, meant)]

@@ -111,7 +111,7 @@ class Overview:
         with self._database.transaction() as tx:
             held: dict[str, list[InHand]] = {}
             for row in tx.execute(_IN_HAND):
-                values = dict(row._mapping)
+                values = row._asdict()
                 held.setdefault(values.pop("worker"), []).append(InHand(**values))
         workers = self._workers()
         slots = None if workers is None else {found.name: found.slots for found in workers}

@@ -57,7 +57,7 @@ class Pace:
 
 def paces(tx: Transaction) -> dict[str, Pace]:
     """Of every queue that has a rate; they stay locked until `tx` ends."""
-    return {row.name: Pace(**row._mapping) for row in tx.execute(_PACES)}
+    return {row.name: Pace(**row._asdict()) for row in tx.execute(_PACES)}
 
 
 def spend(tx: Transaction, pace: Pace, published: int) -> None:

@@ -7,31 +7,34 @@ LIVE = ", ".join(f"'{state}'" for state in LIVE_STATES)
 _NOT_PAUSED = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND paused)"
 
 SUBMIT = Prepared(
-    "submit_task",
+    "submit_tasks",
     f"""
-WITH room AS (
-    SELECT NOT EXISTS (SELECT FROM queues WHERE name = :kind AND (paused OR rate_per_s IS NOT NULL))
-       AND NOT EXISTS (SELECT FROM tasks WHERE queue = :kind AND state = 'pending'
+WITH given AS (
+    SELECT id, kind, max_attempts,
+           NOT EXISTS (SELECT FROM queues WHERE name = kind AND (paused OR rate_per_s IS NOT NULL))
+       AND NOT EXISTS (SELECT FROM tasks WHERE queue = given.kind AND state = 'pending'
                        AND run_at <= statement_timestamp() AND priority <= 0)
-       AND (SELECT count(*) FROM (SELECT FROM tasks WHERE queue = :kind AND state = 'queued'
+       AND (SELECT count(*) FROM (SELECT FROM tasks WHERE queue = given.kind AND state = 'queued'
                                   LIMIT :window) AS counted) < :window AS free
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:kinds AS text[]), CAST(:max_attempts AS int[]))
+         AS given (id, kind, max_attempts)
 ), submitted AS (
     INSERT INTO tasks
         (id, kind, queue, subject, state, max_attempts, dispatch, published, queued_at, sent_at, trace_id)
-    SELECT :id, :kind, :kind, :subject, CASE WHEN free THEN 'queued' ELSE 'pending' END, :max_attempts,
+    SELECT id, kind, kind, :subject, CASE WHEN free THEN 'queued' ELSE 'pending' END, max_attempts,
            CASE WHEN free THEN 1 ELSE 0 END, CASE WHEN free THEN 1 END,
            CASE WHEN free THEN statement_timestamp() END, CASE WHEN free THEN statement_timestamp() END,
            :trace_id
-    FROM room
+    FROM given
     ON CONFLICT (kind, subject) WHERE state IN ({LIVE})
-    DO UPDATE SET rerun = tasks.rerun OR (:rerun AND tasks.state = 'processing')
+    DO UPDATE SET rerun = tasks.rerun OR (tasks.kind = ANY(:rerun) AND tasks.state = 'processing')
     RETURNING id, kind, subject, state, dispatch, xmax = 0 AS created
 ), event AS (
     INSERT INTO events (type, subject, task_id, kind, data)
     SELECT 'task-submitted', subject, id, kind, jsonb_build_object('state', state)
     FROM submitted WHERE created
 )
-SELECT id, state, created FROM submitted
+SELECT id, kind, state, created FROM submitted
 """,
 )
 

@@ -29,27 +29,31 @@ from tasks.records import Claimed, Ended, Failure, Held, Submitted
 BORN_WINDOW = 100
 
 
-def submit(tx: Transaction, kind: Kind, subject: UUID, *, window: int) -> Submitted:
-    """Make a task, or share the live one for the same kind and subject (`Kind.second_submit`).
+def submit(tx: Transaction, kinds: Sequence[Kind], subject: UUID, *, window: int) -> list[Submitted]:
+    """Make a task of each kind, or share the live one for the same kind and subject (`Kind.second_submit`).
 
-    It is born `queued` if its queue isn't paused and has no rate, nothing due waits before it and fewer
+    One is born `queued` if its queue isn't paused and has no rate, nothing due waits before it and fewer
     than `window` tasks are queued, and fewer than `BORN_WINDOW`; else `pending`, for the relay. It gets the
     trace id of what is being done here, a request say; a live one keeps its own.
     """
-    row = tx.execute(
+    rows = tx.execute(
         sql.SUBMIT,
         {
-            "id": uuid4(),
-            "kind": kind.name,
+            "ids": [uuid4() for _ in kinds],
+            "kinds": [kind.name for kind in kinds],
             "subject": subject,
-            "max_attempts": kind.max_attempts,
-            "rerun": kind.second_submit == "rerun",
+            "max_attempts": [kind.max_attempts for kind in kinds],
+            "rerun": [kind.name for kind in kinds if kind.second_submit == "rerun"],
             "window": min(window, BORN_WINDOW),
             "trace_id": context().get("trace_id"),
         },
-    ).one()
-    send_now = row.created and row.state == "queued"
-    return Submitted(row.id, row.created, Dispatch(kind.name, row.id, 1) if send_now else None)
+    )
+    submitted = {}
+    for row in rows:
+        send_now = row.created and row.state == "queued"
+        dispatch = Dispatch(row.kind, row.id, 1) if send_now else None
+        submitted[row.kind] = Submitted(row.id, row.created, dispatch)
+    return [submitted[kind.name] for kind in kinds]
 
 
 def submit_many(tx: Transaction, kind: Kind, subjects: Sequence[UUID]) -> int:
@@ -122,13 +126,13 @@ def claim(
             "limit_s": kind.time_limit_s + LIMIT_GRACE_S,
         },
     ).one_or_none()
-    return Claimed(**row._mapping) if row else None
+    return Claimed(**row._asdict()) if row else None
 
 
 def claimed_by(tx: Transaction, task_id: UUID, worker: str) -> Claimed | None:
     """The task as this worker claimed it, if it did and still holds it; nothing is changed."""
     row = tx.execute(sql.CLAIMED_BY, {"id": task_id, "worker": worker}).one_or_none()
-    return Claimed(**row._mapping) if row else None
+    return Claimed(**row._asdict()) if row else None
 
 
 def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> set[tuple[UUID, int]]:
@@ -141,7 +145,7 @@ def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> s
 def expired(tx: Transaction, kinds: Iterable[str], *, lease_s: float) -> list[Held]:
     """Tasks whose lease ran out; none within a lease of PostgreSQL's start, which may be why."""
     return [
-        Held(**row._mapping) for row in tx.execute(sql.EXPIRED, {"kinds": list(kinds), "lease_s": lease_s})
+        Held(**row._asdict()) for row in tx.execute(sql.EXPIRED, {"kinds": list(kinds), "lease_s": lease_s})
     ]
 
 
@@ -150,7 +154,7 @@ _NO_FAILURE: dict[str, Any] = {"error_type": None, "error_detail": None, "traceb
 
 def _end(tx: Transaction, statement: Prepared, task_id: UUID, token: int, **parameters: Any) -> Ended | None:
     row = tx.execute(statement, {"id": task_id, "token": token, **parameters}).one_or_none()
-    return Ended(**row._mapping) if row else None
+    return Ended(**row._asdict()) if row else None
 
 
 def complete(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
@@ -165,7 +169,7 @@ def complete(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
 def completed_with(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
     """How the task was completed, if it was and with this token; nothing is changed."""
     row = tx.execute(sql.COMPLETED_WITH, {"id": task_id, "token": token}).one_or_none()
-    return Ended(**row._mapping) if row else None
+    return Ended(**row._asdict()) if row else None
 
 
 def fail(tx: Transaction, task_id: UUID, token: int, failure: Failure) -> Ended | None:

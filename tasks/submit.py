@@ -41,7 +41,7 @@ class Submitter:
 
     def submit_each(self, tx: Transaction, kinds: Iterable[str], subject: UUID) -> list[Submitted]:
         """Submit a task of each kind for a subject, as `submitted` does; their messages are sent together."""
-        submitted = [states.submit(tx, self._kinds[kind], subject, window=self._window) for kind in kinds]
+        submitted = states.submit(tx, [self._kinds[kind] for kind in kinds], subject, window=self._window)
         if dispatches := [each.dispatch for each in submitted if each.dispatch is not None]:
             tx.after_commit(lambda: self._send(dispatches))
         return submitted

@@ -55,14 +55,12 @@ class AttemptView:
 
 _COLUMNS = """id, kind, subject, state, attempts, max_attempts, run_at, error_type, error_detail,
        created_at, started_at, finished_at, trace_id"""
-_NEWEST = Prepared(
-    "newest_tasks",
-    f"""
-SELECT DISTINCT ON (subject, kind) {_COLUMNS}
-FROM tasks WHERE subject = ANY(:subjects) AND state <> 'discarded'
-ORDER BY subject, kind, created_at DESC, id DESC
-""",
-)
+_NEWEST_OF = f"""
+SELECT DISTINCT ON (kind) {_COLUMNS}
+FROM tasks WHERE subject = {{subject}} AND state <> 'discarded'
+ORDER BY kind, created_at DESC, id DESC
+"""
+_NEWEST = Prepared("newest_tasks", _NEWEST_OF.format(subject=":subject"))
 _ONE = f"SELECT {_COLUMNS} FROM tasks WHERE id = :id"
 _SOME = f"SELECT {_COLUMNS} FROM tasks WHERE id = ANY(:ids) ORDER BY created_at DESC, id DESC"
 _ALL = f"SELECT {_COLUMNS} FROM tasks WHERE subject = :subject ORDER BY created_at, id"
@@ -78,9 +76,42 @@ FROM attempts WHERE task_id = :id ORDER BY token
 """
 
 
-def newest(tx: Transaction, subjects: Sequence[UUID]) -> list[TaskView]:
-    """The newest task of each kind, for each subject; a discarded one counts for nothing."""
-    return _views(tx.execute(_NEWEST, {"subjects": list(subjects)}))
+def newest(tx: Transaction, subject: UUID) -> list[TaskView]:
+    """The newest task of each kind for a subject; a discarded one counts for nothing."""
+    return _views(tx.execute(_NEWEST, {"subject": subject}))
+
+
+def newest_as_json(subject: str) -> str:
+    """The SQL expression for what `from_json` takes, within a statement on subjects.
+
+    Args:
+        subject: the SQL name of a subject's id there.
+    """
+    newest = _NEWEST_OF.format(subject=subject)
+    return f"(SELECT coalesce(json_agg(newest), '[]') FROM ({newest}) AS newest)"
+
+
+def from_json(tasks: Iterable[dict[str, Any]]) -> list[TaskView]:
+    """The views of what `newest_as_json` gave."""
+    return [
+        _view(
+            {
+                **task,
+                "id": UUID(task["id"]),
+                "subject": UUID(task["subject"]),
+                **{name: instant(task[name]) for name in _INSTANTS},
+            }
+        )
+        for task in tasks
+    ]
+
+
+_INSTANTS = ("run_at", "created_at", "started_at", "finished_at")
+
+
+def instant(text: str | None) -> datetime | None:
+    """An instant as PostgreSQL writes it into JSON."""
+    return datetime.fromisoformat(text) if text else None
 
 
 def of_subject(tx: Transaction, subject: UUID) -> list[TaskView]:
@@ -108,13 +139,13 @@ def find(
 
 def attempts(tx: Transaction, task_id: UUID) -> list[AttemptView]:
     """All attempts of a task, the first first."""
-    return [AttemptView(**row._mapping) for row in tx.execute(_ATTEMPTS, {"id": task_id})]
+    return [AttemptView(**row._asdict()) for row in tx.execute(_ATTEMPTS, {"id": task_id})]
 
 
 def _views(rows: Iterable[Row[Any]]) -> list[TaskView]:
-    views = []
-    for row in rows:
-        values = dict(row._mapping)
-        error_type, detail = values.pop("error_type"), values.pop("error_detail")
-        views.append(TaskView(**values, error=ErrorView(error_type, detail or "") if error_type else None))
-    return views
+    return [_view(row._asdict()) for row in rows]
+
+
+def _view(values: dict[str, Any]) -> TaskView:
+    error_type, detail = values.pop("error_type"), values.pop("error_detail")
+    return TaskView(**values, error=ErrorView(error_type, detail or "") if error_type else None)

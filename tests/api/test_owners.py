@@ -10,9 +10,9 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import Engine, event
 
 from config import Settings
+from db.session import Prepared, Transaction
 from tests.http import Answer, Client
 from tests.pictures import jpeg
 
@@ -33,17 +33,16 @@ def settings(settings: Settings) -> Settings:
 def statements() -> Iterator[list[str]]:
     """What this thread asks PostgreSQL within the block; a key's last use is written by another."""
     seen: list[str] = []
-    here = threading.get_ident()
+    here, execute = threading.get_ident(), Transaction.execute
 
-    def note(*args: Any) -> None:
+    def note(self: Transaction, statement: Any, *args: Any) -> Any:
         if threading.get_ident() == here:
-            seen.append(args[2])
+            seen.append(statement.sql if isinstance(statement, Prepared) else str(statement))
+        return execute(self, statement, *args)
 
-    event.listen(Engine, "before_cursor_execute", note)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Transaction, "execute", note)
         yield seen
-    finally:
-        event.remove(Engine, "before_cursor_execute", note)
 
 
 def operations(client: Client) -> list[tuple[str, str]]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from db import session
 from db.session import Database, DatabaseAway, Prepared
 from embedded.ports import any_free_port
 from tasks.errors import TimeLimitReached
@@ -199,13 +199,13 @@ def test_a_plan_that_a_time_limit_cut_off_hinders_nobody(
     other: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other.check()  # SQLAlchemy asks a few things first
-    one, send = Prepared("one", "SELECT CAST(:number AS int)"), Connection.exec_driver_sql
+    one, run = Prepared("one", "SELECT CAST(:number AS int)"), session._run
 
-    def send_and_be_interrupted(self: Connection, statement: str, *args: Any) -> None:
-        send(self, statement, *args)
+    def run_and_be_interrupted(*args: Any) -> None:
+        run(*args)
         raise TimeLimitReached
 
-    monkeypatch.setattr(Connection, "exec_driver_sql", send_and_be_interrupted)
+    monkeypatch.setattr(session, "_run", run_and_be_interrupted)
     with pytest.raises(TimeLimitReached), other.statement() as tx:
         tx.execute(one, {"number": 1})
     monkeypatch.undo()

@@ -71,6 +71,23 @@ def test_new_previews_take_the_old_ones_place_and_their_files_go(
     assert {name for name in stored_files() if name.startswith("previews/")} == new
 
 
+def test_a_preview_of_a_size_that_is_made_no_more_goes_with_the_next_ones(
+    hand: Hand, views: Views, photo_id: UUID, database: Database, stored_files: Files, store: Store
+) -> None:
+    hand.finish(photo_id)
+    store.put("previews/00/huge", b"x")
+    with database.transaction() as tx:
+        tx.execute(
+            "INSERT INTO previews (photo_id, size, width, height, media_type, size_bytes, sha256, key)"
+            " SELECT photo_id, 'huge', width, height, media_type, 1, sha256, 'previews/00/huge'"
+            " FROM previews WHERE size = 'large'"
+        )
+    hand.again(photo_id, "preview")
+    hand.previews(photo_id)
+    assert [view.size for view in views.get(photo_id, owner="anna").previews] == ["small", "medium", "large"]
+    assert "previews/00/huge" not in stored_files()
+
+
 def test_previews_of_a_lost_task_are_taken_back(
     hand: Hand, photo_id: UUID, stored_files: Files, tmp_path: Path
 ) -> None:
