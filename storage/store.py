@@ -15,16 +15,17 @@ from obstore.exceptions import BaseError as ObstoreError
 from obstore.store import LocalStore, ObjectStore
 
 from observability.metrics import StoreMetrics
-from storage.bucket import PART_BYTES, PARTS_AT_ONCE, PIECE_BYTES, Bucket
+from storage.bucket import PIECE_BYTES, Bucket
 from storage.errors import ObjectMissing, StoreAway, told
 from storage.folder import Folder
 from storage.partial import PartialFile
-from storage.writer import CHUNK_BYTES, Writer
+from storage.writer import Writer
 
 if TYPE_CHECKING:
-    from obstore import Attributes, GetOptions
+    from obstore import GetOptions
 
 OPERATIONS = ("put", "get", "delete", "check")
+CHUNK_BYTES = 1024 * 1024
 
 
 class Store:
@@ -39,19 +40,18 @@ class Store:
         self.metrics = metrics
         self._folder: Folder | None = None
         self._bucket: Bucket | None = None
+        self._place: Folder | Bucket
         self.backend: ObjectStore
         if url.startswith("file://"):
-            self._folder = Folder(Path(unquote(urlsplit(url).path)))
+            self._place = self._folder = Folder(Path(unquote(urlsplit(url).path)))
             self.backend = LocalStore(self._folder.path, mkdir=True)
         else:
-            self._bucket = Bucket(url, reached_by)
+            self._place = self._bucket = Bucket(url, reached_by)
             self.backend = self._bucket.backend
 
     def writer(self, key: str) -> Writer:
-        """Begin a new object. A key is never written twice, and never made from user text."""
-        if self._bucket is None:
-            return Writer(self, key, part_bytes=CHUNK_BYTES, parts_at_once=1)
-        return Writer(self, key, part_bytes=PART_BYTES, parts_at_once=PARTS_AT_ONCE)
+        """Begin an object. A key is never made from user text, and used again only to mend its object."""
+        return Writer(self, self._place.writer(key))
 
     def put(self, key: str, data: bytes, *, media_type: str | None = None) -> None:
         """Store one whole object.
@@ -62,10 +62,8 @@ class Store:
         Raises:
             StoreAway
         """
-        attributes: Attributes = {"Content-Type": media_type} if media_type and self._bucket else {}
         with self.translating("put"), self.metrics.duration.labels("put").time():
-            obstore.put(self.backend, key, data, attributes=attributes or None)
-            self.sync(key)
+            self._place.put(key, data, media_type=media_type)
 
     def get(self, key: str) -> bytes:
         """Raises ObjectMissing, StoreAway."""
@@ -208,11 +206,6 @@ class Store:
                 obstore.list_with_delimiter(self.backend)
             elif not self._folder.path.is_dir():
                 raise NotADirectoryError(f"{self._folder.path} isn't there")
-
-    def sync(self, key: str) -> None:
-        """Make a local object durable, which obstore's local store doesn't do."""
-        if self._folder is not None:
-            self._folder.sync(key)
 
     @contextmanager
     def translating(self, operation: str) -> Iterator[None]:
