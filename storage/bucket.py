@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import obstore
@@ -39,17 +40,43 @@ class Bucket:
     """
 
     def __init__(self, url: str, reached_by: str = "") -> None:
-        self.backend = _client(url)
-        self._signer = _client(url, reached_by) if reached_by else self.backend
+        self._s3 = _client(url)
+        self._signer = _client(url, reached_by) if reached_by else self._s3
 
     def writer(self, key: str) -> BucketWriter:
         """Begin a new object."""
-        return BucketWriter(self.backend, key)
+        return BucketWriter(self._s3, key)
 
     def put(self, key: str, data: bytes, *, media_type: str | None) -> None:
         """Store one whole object."""
         attributes: Attributes | None = {"Content-Type": media_type} if media_type else None
-        obstore.put(self.backend, key, data, attributes=attributes)
+        obstore.put(self._s3, key, data, attributes=attributes)
+
+    def get(self, key: str) -> bytes:
+        """One whole object."""
+        return bytes(obstore.get(self._s3, key).bytes())
+
+    def piece(self, key: str, first: int, end: int) -> bytes:
+        """An object's bytes from a first one to an end."""
+        return bytes(obstore.get_range(self._s3, key, start=first, end=end))
+
+    def delete(self, key: str) -> None:
+        """Remove an object."""
+        obstore.delete(self._s3, key)
+
+    def size_bytes(self, key: str) -> int:
+        """An object's size."""
+        return int(obstore.head(self._s3, key)["size"])
+
+    def keys(self, prefix: str, *, older_than_s: float) -> Iterator[list[str]]:
+        """Keys of the objects under `prefix` that were written that long ago, in batches."""
+        before = datetime.now(UTC) - timedelta(seconds=older_than_s)
+        for batch in obstore.list(self._s3, prefix, chunk_size=1000):
+            yield [meta["path"] for meta in batch if meta["last_modified"] < before]
+
+    def check(self) -> None:
+        """Ask for something."""
+        obstore.list_with_delimiter(self._s3)
 
     def link(self, key: str, *, valid_s: float) -> str:
         """A link by which anyone may GET an object for a while; nothing is asked of S3 for it."""

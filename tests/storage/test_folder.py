@@ -142,6 +142,31 @@ def test_what_a_killed_process_left_is_no_object_and_goes_after_its_age(
     assert stored_files() == ["a/b"]
 
 
+def test_of_a_folder_that_is_gone_no_object_is_missing(store: Store, tmp_path: Path) -> None:
+    store.put("a/b", b"bytes")
+    (tmp_path / "store").rename(tmp_path / "unmounted")
+    with pytest.raises(StoreAway):
+        store.get("a/b")
+    with pytest.raises(StoreAway):
+        store.chunks("a/b")
+    with pytest.raises(StoreAway):
+        store.size_bytes("a/b")
+    with pytest.raises(StoreAway):
+        store.delete("a/b")
+    with pytest.raises(StoreAway), store.local_file("a/b"):
+        pass
+    (tmp_path / "unmounted").rename(tmp_path / "store")
+    assert store.get("a/b") == b"bytes"
+
+
+def test_what_is_deleted_while_it_is_read_is_read_to_its_end(store: Store) -> None:
+    data = random.Random(0).randbytes(3_000_000)
+    store.put("a/b", data)
+    chunks = store.chunks("a/b")
+    store.delete("a/b")
+    assert b"".join(chunks) == data
+
+
 def test_the_check_fails_when_the_folder_is_gone(store: Store, tmp_path: Path) -> None:
     store.check()
     (tmp_path / "store").rmdir()
