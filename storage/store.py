@@ -5,30 +5,23 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-import obstore
 from obstore.exceptions import BaseError as ObstoreError
-from obstore.store import LocalStore, ObjectStore
 
 from observability.metrics import StoreMetrics
-from storage.bucket import PART_BYTES, PARTS_AT_ONCE, PIECE_BYTES, Bucket
+from storage.bucket import PIECE_BYTES, Bucket
 from storage.errors import ObjectMissing, StoreAway, told
 from storage.folder import Folder
 from storage.partial import PartialFile
-from storage.writer import CHUNK_BYTES, Writer
-
-if TYPE_CHECKING:
-    from obstore import Attributes, GetOptions
+from storage.writer import Writer
 
 OPERATIONS = ("put", "get", "delete", "check")
 
 
 class Store:
-    """Objects in a local folder or in S3. Open it after a fork, never before (obstore runs threads).
+    """Objects in a local folder or in S3. Open it after a fork, never before (for S3 obstore runs threads).
 
     Args:
         url: `file:///folder` or `s3://bucket/prefix`.
@@ -37,21 +30,15 @@ class Store:
 
     def __init__(self, url: str, metrics: StoreMetrics, *, reached_by: str = "") -> None:
         self.metrics = metrics
-        self._folder: Folder | None = None
-        self._bucket: Bucket | None = None
-        self.backend: ObjectStore
+        self._place: Folder | Bucket
         if url.startswith("file://"):
-            self._folder = Folder(Path(unquote(urlsplit(url).path)))
-            self.backend = LocalStore(self._folder.path, mkdir=True)
+            self._place = Folder(Path(unquote(urlsplit(url).path)))
         else:
-            self._bucket = Bucket(url, reached_by)
-            self.backend = self._bucket.backend
+            self._place = Bucket(url, reached_by)
 
     def writer(self, key: str) -> Writer:
-        """Begin a new object. A key is never written twice, and never made from user text."""
-        if self._bucket is None:
-            return Writer(self, key, part_bytes=CHUNK_BYTES, parts_at_once=1)
-        return Writer(self, key, part_bytes=PART_BYTES, parts_at_once=PARTS_AT_ONCE)
+        """Begin an object. A key is never made from user text, and used again only to mend its object."""
+        return Writer(self, self._place.writer(key))
 
     def put(self, key: str, data: bytes, *, media_type: str | None = None) -> None:
         """Store one whole object.
@@ -62,15 +49,13 @@ class Store:
         Raises:
             StoreAway
         """
-        attributes: Attributes = {"Content-Type": media_type} if media_type and self._bucket else {}
         with self.translating("put"), self.metrics.duration.labels("put").time():
-            obstore.put(self.backend, key, data, attributes=attributes or None)
-            self.sync(key)
+            self._place.put(key, data, media_type=media_type)
 
     def get(self, key: str) -> bytes:
         """Raises ObjectMissing, StoreAway."""
         with self.translating("get"), self.metrics.duration.labels("get").time():
-            return bytes(obstore.get(self.backend, key).bytes())
+            return self._place.get(key)
 
     def chunks(self, key: str, part: tuple[int, int] | None = None) -> Iterator[bytes]:
         """An object's bytes, a few MiB at a time at most; it is opened at once, before the first step.
@@ -82,24 +67,22 @@ class Store:
             ObjectMissing
             StoreAway: here, or at any step.
         """
-        if self._bucket is not None:
+        if isinstance(self._place, Bucket):
             size_bytes = self._size_bytes(key)
             first, end = part or (0, size_bytes)
-            return self._pieces(key, first, min(end, size_bytes))
+            return self._pieces(self._place, key, first, min(end, size_bytes))
         with self.translating("get"):
-            options: GetOptions = {} if part is None else {"range": part}
-            stream = obstore.get(self.backend, key, options=options).stream(min_chunk_size=CHUNK_BYTES)
-        return self._steps(stream)
+            chunks = self._place.chunks(key, part)
+        return self._steps(chunks)
 
-    def _steps(self, stream: Iterator[Any]) -> Iterator[bytes]:
+    def _steps(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         with self.translating("get"):
-            for chunk in stream:
-                yield bytes(chunk)
+            yield from chunks
 
-    def _pieces(self, key: str, first: int, end: int) -> Iterator[bytes]:
+    def _pieces(self, bucket: Bucket, key: str, first: int, end: int) -> Iterator[bytes]:
         for at in range(first, end, PIECE_BYTES):
             with self.translating("get"), self.metrics.duration.labels("get").time():
-                piece = bytes(obstore.get_range(self.backend, key, start=at, end=min(at + PIECE_BYTES, end)))
+                piece = bucket.piece(key, at, min(at + PIECE_BYTES, end))
             yield piece
 
     def delete(self, key: str) -> None:
@@ -110,7 +93,7 @@ class Store:
         """
         try:
             with self.translating("delete"), self.metrics.duration.labels("delete").time():
-                obstore.delete(self.backend, key)
+                self._place.delete(key)
         except ObjectMissing:
             pass
 
@@ -121,12 +104,9 @@ class Store:
         Raises:
             ObjectMissing, StoreAway
         """
-        if self._folder is not None:
-            path = self._folder.path / key
-            self.check()  # a disk that isn't mounted is away; its objects aren't missing
-            with self.translating("get"):
-                path.stat()
-            yield path
+        if isinstance(self._place, Folder):
+            self._size_bytes(key)
+            yield self._place.path_of(key)
             return
         with _copy() as path:
             with (
@@ -143,13 +123,14 @@ class Store:
         Raises:
             ObjectMissing, StoreAway
         """
-        if self._folder is not None:
+        place = self._place
+        if isinstance(place, Folder):
             with self.local_file(key) as path:
                 yield PartialFile.whole(path)
             return
         size_bytes = self._size_bytes(key)
         with _copy() as path:
-            yield PartialFile(path, size_bytes, lambda part: self._pieces(key, *part))
+            yield PartialFile(path, size_bytes, lambda part: self._pieces(place, key, *part))
 
     def size_bytes(self, key: str) -> int | None:
         """An object's size; None if there is no such object.
@@ -164,13 +145,13 @@ class Store:
 
     def _size_bytes(self, key: str) -> int:
         with self.translating("get"):
-            return int(obstore.head(self.backend, key)["size"])
+            return self._place.size_bytes(key)
 
     def link(self, key: str, *, valid_s: float) -> str:
         """A link by which anyone may GET an object of S3 for a while. The store isn't asked for it."""
-        if self._bucket is None:
+        if isinstance(self._place, Folder):
             raise NotImplementedError("a folder answers no links")
-        return self._bucket.link(key, valid_s=valid_s)
+        return self._place.link(key, valid_s=valid_s)
 
     def keys(self, prefix: str, *, older_than_s: float) -> Iterator[list[str]]:
         """Keys of the objects under `prefix` that were written that long ago, in batches.
@@ -178,22 +159,20 @@ class Store:
         Raises:
             StoreAway
         """
-        before = datetime.now(UTC) - timedelta(seconds=older_than_s)
         with self.translating("get"):
-            for batch in obstore.list(self.backend, prefix, chunk_size=1000):
-                yield [meta["path"] for meta in batch if meta["last_modified"] < before]
+            yield from self._place.keys(prefix, older_than_s=older_than_s)
 
     def remove_unfinished(self, *, older_than_s: float) -> int:
         """Remove what killed processes left of unfinished local uploads; S3 expires its own by a rule."""
-        if self._folder is None:
+        if isinstance(self._place, Bucket):
             return 0
         with self.translating("delete"):
-            return self._folder.remove_unfinished(older_than_s=older_than_s)
+            return self._place.remove_unfinished(older_than_s=older_than_s)
 
     def free_bytes(self) -> int | None:
         """Room left on a local store's disk; None for S3, and while the folder isn't there."""
         try:
-            return self._folder.free_bytes() if self._folder else None
+            return self._place.free_bytes() if isinstance(self._place, Folder) else None
         except OSError:
             return None
 
@@ -204,15 +183,7 @@ class Store:
             StoreAway
         """
         with self.translating("check"):
-            if self._folder is None:
-                obstore.list_with_delimiter(self.backend)
-            elif not self._folder.path.is_dir():
-                raise NotADirectoryError(f"{self._folder.path} isn't there")
-
-    def sync(self, key: str) -> None:
-        """Make a local object durable, which obstore's local store doesn't do."""
-        if self._folder is not None:
-            self._folder.sync(key)
+            self._place.check()
 
     @contextmanager
     def translating(self, operation: str) -> Iterator[None]:
@@ -221,8 +192,7 @@ class Store:
             yield
         except (ObstoreError, OSError) as error:
             if isinstance(error, FileNotFoundError) and operation in ("get", "delete"):
-                if self._bucket is not None:
-                    self.check()  # S3 says 404 of a bucket too: then all is away, and nothing is missing
+                self.check()  # of a bucket that is gone, or a disk that isn't mounted, nothing is missing
                 raise ObjectMissing(told(error)) from error
             self.metrics.errors.labels(operation).inc()
             raise StoreAway(told(error)) from error

@@ -4,41 +4,40 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
-
-import obstore
+from typing import TYPE_CHECKING, Protocol
 
 from storage.errors import StoreAway
 
 if TYPE_CHECKING:
-    from obstore import WritableFile
-
     from storage.store import Store
 
-CHUNK_BYTES = 1024 * 1024
+
+class Unfinished(Protocol):
+    """An object that is being written, in its backend's own way and with its backend's own errors."""
+
+    def write(self, data: bytes, /) -> None:
+        """Take the next bytes, all of them."""
+
+    def close(self) -> None:
+        """Make the object durable and visible, or leave nothing behind."""
+
+    def abort(self) -> None:
+        """Leave nothing behind. It isn't closed."""
 
 
 class Writer:
-    """Streams one object into the store; it exists only once `close` has returned.
+    """Streams one object into the store; it exists only once `close` has returned."""
 
-    Args:
-        part_bytes: how much is gathered before it goes on its way; what is smaller goes in one request.
-        parts_at_once: parts that may be under way before `write` waits.
-    """
-
-    def __init__(self, store: Store, key: str, *, part_bytes: int, parts_at_once: int) -> None:
+    def __init__(self, store: Store, unfinished: Unfinished) -> None:
         self._store = store
-        self._key = key
-        self._inner: WritableFile | None = obstore.open_writer(
-            store.backend, key, buffer_size=part_bytes, max_concurrency=parts_at_once
-        )
+        self._unfinished: Unfinished | None = unfinished
         self._begun_s = time.monotonic()
 
     def write(self, data: bytes) -> int:
         """Raises StoreAway."""
-        inner = self._open()
+        unfinished = self._open()
         with self._store.translating("put"):
-            inner.write(data)
+            unfinished.write(data)
         return len(data)
 
     def close(self) -> None:
@@ -47,20 +46,19 @@ class Writer:
         Raises:
             StoreAway: it may or may not exist.
         """
-        inner, self._inner = self._open(), None
+        unfinished, self._unfinished = self._open(), None
         with self._store.translating("put"):
-            inner.close()  # if that fails it gives up an upload in parts itself
-            self._store.sync(self._key)
+            unfinished.close()
         self._store.metrics.duration.labels("put").observe(time.monotonic() - self._begun_s)
 
     def abort(self) -> None:
         """Leave nothing behind, unless it is closed; if S3 is away its rule for unfinished uploads does."""
-        inner, self._inner = self._inner, None
-        if inner is not None:
+        unfinished, self._unfinished = self._unfinished, None
+        if unfinished is not None:
             with suppress(StoreAway), self._store.translating("delete"):
-                inner.__exit__(InterruptedError, None, None)
+                unfinished.abort()
 
-    def _open(self) -> WritableFile:
-        if self._inner is None:
+    def _open(self) -> Unfinished:
+        if self._unfinished is None:
             raise ValueError("the object is closed, or given up")
-        return self._inner
+        return self._unfinished

@@ -109,6 +109,7 @@ def test_a_short_file_that_is_no_photo_is_refused_at_its_end(intake: Intake, dat
     upload.write(b"text")
     with pytest.raises(NotAnImage):
         intake.accept(upload, owner="anna", filename=None)
+    upload.abort()
     with database.transaction() as tx:
         assert tx.execute("SELECT count(*) FROM photos").scalar_one() == 0
 
@@ -124,6 +125,7 @@ def test_a_file_over_the_limit_is_refused_while_it_comes(intake: Intake, setting
     upload.size_bytes = settings.max_upload_bytes
     with pytest.raises(UploadTooLarge):
         upload.write(b"x")
+    upload.abort()
 
 
 def test_an_upload_ends_before_the_sweep_could_take_its_object_for_an_orphan(
@@ -135,6 +137,7 @@ def test_an_upload_ends_before_the_sweep_could_take_its_object_for_an_orphan(
     monkeypatch.setattr("photos.intake.LONGEST_S", -1.0)
     with pytest.raises(UploadTooSlow):
         upload.write(b"x")
+    upload.abort()
 
 
 def test_what_is_aborted_leaves_nothing(intake: Intake, stored_files: Files) -> None:

@@ -83,12 +83,43 @@ def test_an_aborted_writer_leaves_no_file(store: Store, stored_files: Files, wri
     assert stored_files() == []
 
 
+def test_an_object_is_empty_whose_writer_is_closed_at_once(store: Store) -> None:
+    store.writer("a/b").close()
+    assert store.get("a/b") == b""
+
+
+@pytest.mark.parametrize("key", ["../b", "a/../../b"])
+def test_no_key_leads_out_of_the_store(store: Store, stored_files: Files, key: str) -> None:
+    with pytest.raises(ValueError, match=r"\.\."):
+        store.put(key, b"bytes")
+    with pytest.raises(ValueError, match=r"\.\."):
+        store.writer(key)
+    assert stored_files() == []
+
+
 def test_aborting_what_was_closed_keeps_it(store: Store) -> None:
     writer = store.writer("a/b")
     writer.write(DATA)
     writer.close()
     writer.abort()
     assert store.get("a/b") == DATA
+
+
+@pytest.mark.parametrize("way", ["put", "writer"])
+def test_an_objects_writing_is_measured(store: Store, way: str) -> None:
+    if way == "put":
+        store.put("a/b", b"bytes")
+    else:
+        writer = store.writer("a/b")
+        writer.write(b"bytes")
+        writer.close()
+    [family] = store.metrics.duration.collect()
+    counted = {
+        sample.labels["operation"]: sample.value
+        for sample in family.samples
+        if sample.name.endswith("_count") and sample.value
+    }
+    assert counted == {"put": 1}
 
 
 def test_a_missing_object_is_missing_in_every_way_of_reading(store: Store) -> None:
