@@ -14,6 +14,7 @@ import dramatiq
 from dramatiq import Message
 from sqlalchemy import Connection, event
 
+from db import session
 from db.session import Database, Transaction
 from observability.children import ChildrenCollector
 from observability.metrics import TaskMetrics, process_registry
@@ -72,24 +73,15 @@ class Layer:
         )
 
     def count_statements(self, seen: list[str]) -> None:
-        """Note every statement that this layer's database sends from now on; BEGIN and COMMIT too."""
-        engine = self.database._engine
-        execute = Transaction.execute
+        """Note what this layer's database sends from now on: a round trip each."""
+        run = session._run
 
-        def note(tx: Transaction, statement: Any, *args: Any) -> Any:
-            seen.append(str(statement))
-            return execute(tx, statement, *args)
+        def note(connection: Connection, sql: str, parameters: Any = None) -> Any:
+            seen.append(sql)
+            return run(connection, sql, parameters)
 
-        Transaction.execute = note  # type: ignore[method-assign, assignment]
-        for word in ("begin", "commit"):
-            event.listen(engine, word, lambda connection, word=word: _note(connection, word, seen))
-
-
-def _note(connection: Connection, word: str, seen: list[str]) -> None:
-    """SQLAlchemy announces BEGIN and COMMIT in autocommit too, where none is sent."""
-    driver: Any = connection.connection.driver_connection
-    if not driver.autocommit:
-        seen.append(word)
+        session._run = note
+        event.listen(self.database._engine, "before_cursor_execute", lambda *args: seen.append(args[2]))
 
 
 def layer(database_url: str, redis_url: str, name: str = "bench") -> Layer:

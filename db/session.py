@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any, overload
 
 import psycopg2
+from psycopg2.extensions import TRANSACTION_STATUS_IDLE
 from psycopg2.extras import NamedTupleCursor
 from sqlalchemy import Connection, CursorResult, Engine, Executable, TextClause, create_engine, event, text
 from sqlalchemy.engine import make_url
@@ -67,16 +68,22 @@ class Prepared:
         self._names = list(dict.fromkeys(self._PARAMETER.findall(sql)))
         self._given = ", ".join(f"%({name})s" for name in self._names)
 
-    def run(self, connection: Connection, parameters: Mapping[str, Any]) -> Rows:
-        """Run it on a connection, which learns it first if it doesn't know it."""
-        known = connection.info.setdefault("prepared", {})
+    def run(
+        self, run: Callable[..., Rows], known: dict[Prepared, str], parameters: Mapping[str, Any]
+    ) -> Rows:
+        """Run it on a connection, which learns it first if it doesn't know it.
+
+        Args:
+            run: runs SQL there.
+            known: by which names the connection knows statements.
+        """
         if self not in known:
             numbered = self._PARAMETER.sub(lambda found: f"${self._names.index(found[1]) + 1}", self.sql)
             # A number is used once: a time limit may strike between the server's knowing it and ours.
             name = f"{self._name}_{next(self._numbers)}"
-            _run(connection, f"PREPARE {name} AS {numbered}")
+            run(f"PREPARE {name} AS {numbered}")
             known[self] = name
-        return _run(connection, f"EXECUTE {known[self]}({self._given})", parameters)
+        return run(f"EXECUTE {known[self]}({self._given})", parameters)
 
 
 class Rows:
@@ -137,11 +144,20 @@ def _run(connection: Connection, sql: str, parameters: Mapping[str, Any] | None 
 
 
 class Transaction:
-    """One open transaction; callbacks given to `after_commit` run when it has committed, in order."""
+    """One open transaction; callbacks given to `after_commit` run when it has committed, in order.
 
-    def __init__(self, connection: Connection, *, prepares: bool = True) -> None:
+    Its BEGIN goes with its first statement: a round trip costs more than many a statement.
+
+    Args:
+        prepares: keep plans of `Prepared` statements.
+        commits_each: PostgreSQL commits each statement by itself, and there is no BEGIN.
+    """
+
+    def __init__(self, connection: Connection, *, prepares: bool, commits_each: bool) -> None:
         self._connection = connection
         self._prepares = prepares
+        self._begun = commits_each
+        self._to_commit = False
         self._callbacks: list[Callable[[], None]] = []
 
     @overload
@@ -160,9 +176,12 @@ class Transaction:
         """Run one statement; a plain string is SQL with `:name` parameters."""
         if isinstance(statement, Prepared):
             if self._prepares:
-                return statement.run(self._connection, parameters)
-            result = self._connection.execute(_parsed(statement.sql), parameters)
+                known = self._connection.info.setdefault("prepared", {})
+                return statement.run(self._run, known, parameters)
+            result = self.execute(statement.sql, parameters)
             return Rows(result.all() if result.returns_rows else ())
+        if not self._begun:
+            self._run("")
         if isinstance(statement, str):
             statement = _parsed(statement)
         return self._connection.execute(statement, parameters)
@@ -174,6 +193,17 @@ class Transaction:
         transaction stands.
         """
         self._callbacks.append(callback)
+
+    def _run(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Rows:
+        if not self._begun:
+            sql = f"BEGIN; {sql}"
+            self._begun = self._to_commit = True
+        return _run(self._connection, sql, parameters)
+
+    def _commit(self) -> None:
+        if self._to_commit:
+            _run(self._connection, "COMMIT")
+            self._to_commit = False
 
     def _run_callbacks(self) -> None:
         for callback in self._callbacks:
@@ -210,6 +240,8 @@ class Database:
             max_overflow=pool_size,
             pool_timeout=POOL_TIMEOUT_S,
             pool_use_lifo=True,
+            pool_reset_on_return=None,
+            isolation_level="AUTOCOMMIT",
             hide_parameters=True,
             connect_args={
                 "connect_timeout": CONNECT_TIMEOUT_S,
@@ -218,6 +250,7 @@ class Database:
                 "options": f"{_OPTIONS} -c statement_timeout={statement_timeout_s * 1000:.0f}",
             },
         )
+        _roll_back_what_is_open(self._engine)
         _ask_the_rested(self._engine)
 
     @contextmanager
@@ -227,29 +260,23 @@ class Database:
         Raises:
             DatabaseAway: PostgreSQL can't be reached. Raised at the commit, the outcome is unknown.
         """
-        with _translating(), self._engine.begin() as connection:
-            transaction = Transaction(connection, prepares=self._prepares)
+        with _translating(), self._engine.connect() as connection:
+            transaction = Transaction(connection, prepares=self._prepares, commits_each=False)
             yield transaction
+            transaction._commit()
         transaction._run_callbacks()
 
     @contextmanager
     def statement(self) -> Iterator[Transaction]:
         """A block each of whose statements PostgreSQL commits by itself: for one, or to read.
 
-        That saves two round trips.
+        That saves a round trip.
 
         Raises:
             DatabaseAway: PostgreSQL can't be reached, or the outcome is unknown.
         """
         with _translating(), self._engine.connect() as connection:
-            # Not as an isolation level: psycopg2 would send a SET each time when it is taken back.
-            driver: Any = connection.connection.driver_connection
-            driver.autocommit = True
-            try:
-                yield Transaction(connection, prepares=self._prepares)
-            finally:
-                if not driver.closed:
-                    driver.autocommit = False
+            yield Transaction(connection, prepares=self._prepares, commits_each=True)
 
     def check(self) -> None:
         """Raises DatabaseAway if PostgreSQL doesn't answer."""
@@ -259,6 +286,19 @@ class Database:
     def close(self) -> None:
         """Close every pooled connection that isn't in use."""
         self._engine.dispose()
+
+
+def _roll_back_what_is_open(engine: Engine) -> None:
+    """A transaction that wasn't committed ends when its connection goes back into the pool.
+
+    The driver, in its mode of autocommit, knows nothing of our BEGIN, and wouldn't.
+    """
+
+    @event.listens_for(engine, "reset")
+    def roll_back(connection: Any, record: Any, state: Any) -> None:
+        if not connection.closed and connection.get_transaction_status() != TRANSACTION_STATUS_IDLE:
+            with connection.cursor() as cursor:
+                cursor.execute("ROLLBACK")
 
 
 def _ask_the_rested(engine: Engine) -> None:
