@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -15,7 +16,7 @@ import redis
 from dramatiq import Message
 from dramatiq.broker import MessageProxy
 from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
-from dramatiq.common import current_millis
+from dramatiq.common import compute_backoff, current_millis
 from dramatiq.errors import ConnectionClosed
 from dramatiq.middleware import Middleware
 
@@ -47,7 +48,7 @@ class Dispatch:
 
 
 class _Consumer(_RedisConsumer):
-    """A consumer that takes every Redis error as a lost connection, and never blocks on an ack.
+    """A consumer that takes every Redis error as a lost connection, and acks with its next fetch.
 
     Dramatiq handles `ConnectionError` alone: a time-out or a read-only replica would end the consumer's
     thread (its issues 894 and 628). It tells of a lost connection every second; here an outage is told
@@ -57,23 +58,24 @@ class _Consumer(_RedisConsumer):
 
     def __init__(self, broker: RedisBroker, queue_name: str, prefetch: int, timeout: int) -> None:
         super().__init__(broker, queue_name, prefetch, min(timeout, IDLE_POLL_MS))
+        self._done: deque[str] = deque()
 
     def __next__(self) -> MessageProxy | None:
-        asks = not self.message_cache and self.outstanding_message_count < self.prefetch
-        try:
-            message: MessageProxy | None = super().__next__()
-        except (redis.RedisError, ConnectionClosed) as error:
-            self.broker.outage.failed(error)
-            raise ConnectionClosed(error) from None
-        if asks:
-            self.broker.outage.worked()
-        return message
+        if not self.message_cache:
+            self.message_cache = self._exchange(self.prefetch - self.outstanding_message_count)
+        if not self.message_cache:
+            self.misses, backoff_ms = compute_backoff(self.misses, max_backoff=self.timeout)
+            time.sleep(backoff_ms / 1000)
+            return None
+        self.misses = 0
+        message: Message[Any] = Message.decode(self.message_cache.pop(0))
+        self.queued_message_ids.add(message.message_id)
+        return MessageProxy(message)
 
     def ack(self, message: MessageProxy) -> None:
-        try:
-            super().ack(message)
-        except (redis.RedisError, ConnectionClosed) as error:
-            logger.info("ack of %s failed: %s", message.message_id, error)
+        """Called by the actors' threads."""
+        self._done.append(message.options["redis_message_id"])
+        self.queued_message_ids.discard(message.message_id)
 
     nack = ack
 
@@ -82,6 +84,22 @@ class _Consumer(_RedisConsumer):
             super().requeue(messages)
         except redis.RedisError as error:
             raise ConnectionClosed(error) from None
+
+    def close(self) -> None:
+        with suppress(ConnectionClosed):
+            self._exchange(0)
+
+    def _exchange(self, wanted: int) -> list[bytes]:
+        done = [self._done.popleft() for _ in range(len(self._done))]
+        if wanted <= 0 and not done:
+            return []
+        try:
+            fetched = self.broker.exchange(self.queue_name, done, wanted)
+        except redis.RedisError as error:
+            self.broker.outage.failed(error)
+            raise ConnectionClosed(error) from None
+        self.broker.outage.worked()
+        return cast(list[bytes], fetched)
 
 
 class Broker(RedisBroker):
@@ -104,14 +122,43 @@ class Broker(RedisBroker):
         return set()
 
     def enqueue_many(self, messages: Sequence[Message[Any]]) -> None:
-        """Enqueue messages under their own ids by the broker's own script, in one pipeline."""
+        """Enqueue messages under their own ids, in one round trip."""
+        self._run([("enqueue", each.queue_name, each.message_id, each.encode()) for each in messages])
+
+    def exchange(self, queue_name: str, done: Sequence[str], wanted: int) -> list[bytes]:
+        """Ack messages, and fetch up to `wanted` others, in one round trip.
+
+        Raises:
+            redis.RedisError: what was to be acked may come again.
+        """
+        commands: list[tuple[Any, ...]] = [("ack", queue_name, message_id) for message_id in done]
+        if wanted <= 0:
+            self._run(commands)
+            return []
+        *_, fetched = self._run([*commands, ("fetch", queue_name, wanted)])
+        return [data for data in fetched if data is not None]
+
+    def _run(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """Run commands of Dramatiq's own script; redis-py would ask first each time whether Redis has it."""
         script = self.scripts["dispatch"]
-        limits = (self.heartbeat_timeout, self.dead_message_ttl, 0, self._max_unpack_size())
-        with self.client.pipeline(transaction=False) as pipeline:
-            for message in messages:
-                arguments = ["enqueue", current_millis(), message.queue_name, self.broker_id, *limits]
-                script([self.namespace], [*arguments, message.message_id, message.encode()], pipeline)
-            pipeline.execute()
+        for _ in range(2):
+            with self.client.pipeline(transaction=False) as pipeline:
+                for command, queue_name, *arguments in commands:
+                    given = (
+                        current_millis(),
+                        queue_name,
+                        self.broker_id,
+                        self.heartbeat_timeout,
+                        self.dead_message_ttl,
+                        self._should_do_maintenance(command) if command == "fetch" else 0,
+                        self._max_unpack_size(),
+                    )
+                    pipeline.evalsha(script.sha, 1, self.namespace, command, *given, *arguments)
+                try:
+                    return pipeline.execute()
+                except redis.exceptions.NoScriptError:
+                    self.client.script_load(script.script)
+        raise redis.RedisError("Redis doesn't keep a script")
 
 
 def connect(redis_url: str) -> redis.Redis:

@@ -74,7 +74,47 @@ def test_a_message_holds_the_task_id_alone(server: Server) -> None:
     assert (message.args, message.kwargs) == ((str(sent.task_id),), {})
     assert message.message_id == f"{sent.task_id}.1"
     consumer.ack(message)
+    assert next(consumer) is None  # the ack goes with it
     assert broker.client.hlen("dramatiq:join.msgs") == 0
+
+
+def test_what_a_consumer_has_to_ack_goes_when_it_is_closed(server: Server) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+    Courier(broker).send([dispatch(), dispatch(), dispatch()])
+    consumer = broker.consume("join", prefetch=2)
+    for _ in range(2):
+        message = next(consumer)
+        assert message is not None
+        consumer.ack(message)
+    consumer.close()
+    assert broker.client.hlen("dramatiq:join.msgs") == 1
+    assert broker.client.keys("dramatiq:__acks__*") == []
+
+
+def test_a_redis_that_forgot_its_scripts_is_given_them_again(server: Server) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+    courier = Courier(broker)
+    courier.send([dispatch()])
+    broker.client.script_flush()
+    courier.send([dispatch()])
+    consumer = broker.consume("join", prefetch=4)
+    broker.client.script_flush()
+    assert next(consumer) is not None
+    assert next(consumer) is not None
+    assert next(consumer) is None
+
+
+def test_a_message_without_its_text_is_passed_over(server: Server) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+    broker.client.rpush("dramatiq:join", "nobody's")
+    sent = dispatch()
+    Courier(broker).send([sent])
+    message = next(broker.consume("join", prefetch=4))
+    assert message is not None
+    assert message.message_id == f"{sent.task_id}.1"
 
 
 def test_a_worker_asks_redis_for_no_delayed_messages(server: Server) -> None:
