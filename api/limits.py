@@ -7,8 +7,10 @@ import math
 import threading
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import redis
+from cachetools import TTLCache
 from limits import RateLimitItem, parse
 from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import RateLimiter, SlidingWindowCounterRateLimiter
@@ -20,6 +22,9 @@ logger = logging.getLogger(__name__)
 BAD_KEYS = parse("20/minute")
 # While Redis is away one request of a process looks for it this often; all others go on without.
 RETRY_S = 5.0
+# How many requests are left is told with each, and asked of Redis this often: other processes count too.
+STANDS_S = 1.0
+_STANDS_MAX = 10_000
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,14 @@ class Window:
         }
 
 
+@dataclass
+class _Stand:
+    """How many requests are left, and until when."""
+
+    remaining: int
+    resets_at_s: float
+
+
 class Limits:
     """Counts in a sliding window.
 
@@ -60,6 +73,7 @@ class Limits:
         )
         self._shared = SlidingWindowCounterRateLimiter(shared)
         self._own = SlidingWindowCounterRateLimiter(MemoryStorage())
+        self._stands: TTLCache[Any, _Stand] = TTLCache(_STANDS_MAX, STANDS_S)
         self._lock = threading.Lock()
         self._away = False
         self._asked_again_at_s = 0.0
@@ -76,14 +90,29 @@ class Limits:
     def _count(self, limit: RateLimitItem, *names: str) -> Window:
         if self._may_ask_redis():
             try:
-                window = _counted(self._shared, limit, *names)
+                window = self._counted(self._shared, limit, *names)
             except redis.RedisError as error:
                 self._failed(error)
             else:
                 self._away = False
                 self._outage.worked()
                 return window
-        return _counted(self._own, limit, *names)
+        return self._counted(self._own, limit, *names)
+
+    def _counted(self, limiter: RateLimiter, limit: RateLimitItem, *names: str) -> Window:
+        """Count one more; how many are left is asked for now and then, and counted down meanwhile."""
+        allowed = limiter.hit(limit, *names)
+        with self._lock:
+            stand = self._stands.get((limiter, names)) if allowed else None
+            if stand is not None:
+                stand.remaining = max(0, stand.remaining - 1)
+        if stand is None:
+            stats = limiter.get_window_stats(limit, *names)
+            stand = _Stand(stats.remaining, stats.reset_time)
+            with self._lock:
+                self._stands[limiter, names] = stand
+        reset_s = max(1, math.ceil(stand.resets_at_s - time.time()))
+        return Window(limit, allowed, stand.remaining if allowed else 0, reset_s)
 
     def _may_ask_redis(self) -> bool:
         with self._lock:
@@ -99,10 +128,3 @@ class Limits:
         with self._lock:
             self._away = True
             self._asked_again_at_s = time.monotonic() + RETRY_S
-
-
-def _counted(limiter: RateLimiter, limit: RateLimitItem, *names: str) -> Window:
-    allowed = limiter.hit(limit, *names)
-    stats = limiter.get_window_stats(limit, *names)
-    reset_s = max(1, math.ceil(stats.reset_time - time.time()))
-    return Window(limit, allowed, stats.remaining if allowed else 0, reset_s)

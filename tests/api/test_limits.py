@@ -61,6 +61,22 @@ def test_all_processes_count_together(settings: Settings, auth: Auth) -> None:
     assert statuses == [200] * 5 + [429] * 2
 
 
+def test_what_is_left_is_told_with_what_other_processes_counted(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.limits.STANDS_S", 0.2)
+    one, other = (Limits(connect(redis_url), "1000/hour") for _ in range(2))
+
+    def left(by: Limits) -> int:
+        window = by.request_of("a key")
+        assert window is not None
+        return window.remaining
+
+    assert [left(one), left(other), left(one)] == [999, 998, 998]
+    time.sleep(0.3)
+    assert left(one) == 996
+
+
 def test_a_limit_that_is_off_is_not_told(settings: Settings, auth: Auth) -> None:
     answer = Client(create_app(replace(settings, rate_limit="off"))).get("/v1/photos", headers=auth("anna"))
     assert (answer.status, "RateLimit" in answer.headers) == (200, False)
@@ -132,6 +148,7 @@ def test_when_redis_is_back_all_count_together_again(
     redis_url: str, hanging: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.limits.RETRY_S", 0.2)
+    monkeypatch.setattr("api.limits.STANDS_S", 0.0)
     real = urlsplit(redis_url)
     assert real.scheme == "unix"
     link = folder / "redis"
