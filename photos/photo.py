@@ -82,10 +82,11 @@ _PREVIEWS = """(
 _OWN = Prepared(
     "photos_of_owner",
     f"""
+WITH photos AS MATERIALIZED (SELECT {_COLUMNS}, owner FROM photos WHERE id = ANY(:ids))
 SELECT {_COLUMNS}, {_PREVIEWS} AS previews,
     CASE WHEN NOT :brief THEN {newest_as_json("photos.id")} END AS tasks,
     CASE WHEN NOT :brief THEN {ANALYSIS_AS_JSON} END AS analysis
-FROM photos WHERE id = ANY(:ids) AND owner = :owner
+FROM photos WHERE owner = :owner
 """,  # noqa: S608
 )
 

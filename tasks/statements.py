@@ -9,11 +9,11 @@ _NOT_PAUSED = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND paused)"
 SUBMIT = Prepared(
     "submit_tasks",
     f"""
-WITH given AS (
+WITH given AS MATERIALIZED (
     SELECT id, kind, max_attempts,
            NOT EXISTS (SELECT FROM queues WHERE name = kind AND (paused OR rate_per_s IS NOT NULL))
-       AND NOT EXISTS (SELECT FROM tasks WHERE queue = given.kind AND state = 'pending'
-                       AND run_at <= statement_timestamp() AND priority <= 0)
+       AND (SELECT 1 FROM tasks WHERE queue = given.kind AND state = 'pending'
+            AND run_at <= statement_timestamp() AND priority <= 0 LIMIT 1) IS NULL
        AND (SELECT count(*) FROM (SELECT FROM tasks WHERE queue = given.kind AND state = 'queued'
                                   LIMIT :window) AS counted) < :window AS free
     FROM unnest(CAST(:ids AS uuid[]), CAST(:kinds AS text[]), CAST(:max_attempts AS int[]))
