@@ -63,7 +63,7 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
         retention_s=settings.retention_s,
     )
     store = Store(settings.storage_url, StoreMetrics(registry, operations=OPERATIONS))
-    sandbox = Sandbox(settings.worker_slots, settings.decoder_memory_bytes)
+    sandbox = Sandbox(settings.decoders, settings.decoder_memory_bytes)
     breaker = Breaker(open_s=settings.analysis_breaker_s, told=RemoteMetrics(registry).breaker)
     analyses = Analyses(database, submitter, configured=bool(settings.analysis_url))
     rooms = Rooms(

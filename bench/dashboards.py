@@ -32,7 +32,7 @@ from tests.stack import Stack
 
 PICTURES = Path(__file__).parent.parent / "docs" / "images" / "dashboards"
 _PEAK_PER_S = 6.0
-_SECOND = ("dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", "2")
+_SECOND = ("dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", "3")
 _BAD_SHARE, _LOOK_SHARE = 0.06, 0.3
 
 

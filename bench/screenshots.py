@@ -33,7 +33,7 @@ _SIZE = {"width": 1280, "height": 800}
 _PHOTOS, _CUT, _LOST = 36, 5, 4
 _WHOLE = "document.querySelector('main img').naturalWidth > 320"
 _PER_S = 4.0
-_SECOND = ("dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", "2")
+_SECOND = ("dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", "3")
 # Each view's place, and what is there once it can be seen.
 _VIEWS = {
     "photos": ("/photos", "main img"),
