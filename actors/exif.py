@@ -14,9 +14,11 @@ def declare(broker: dramatiq.Broker, rooms: Rooms) -> None:
 
     @dramatiq.actor(broker=broker, actor_name=EXIF.name, queue_name=EXIF.name)
     def read_metadata(task_id: str) -> None:
-        with rooms.work.claimed(EXIF.name, task_id) as task:
+        # its time runs from the claim: whoever waits for a decoder holds no task yet
+        with rooms.sandbox.slot() as decoder, rooms.work.claimed(EXIF.name, task_id) as task:
             metadata = rooms.results.metadata(
                 task.subject,
-                lambda path, present: rooms.sandbox.call(read_exif, path, present, time_limit_s=task.left_s),
+                lambda path, present: decoder.call(read_exif, path, present, time_limit_s=task.left_s),
             )
+            decoder.release()
             task.complete(lambda tx: rooms.results.save_exif(tx, task.subject, metadata))

@@ -14,11 +14,11 @@ def declare(broker: dramatiq.Broker, rooms: Rooms) -> None:
 
     @dramatiq.actor(broker=broker, actor_name=PREVIEW.name, queue_name=PREVIEW.name)
     def make_previews(task_id: str) -> None:
-        with rooms.work.claimed(PREVIEW.name, task_id) as task:
+        # its time runs from the claim: whoever waits for a decoder holds no task yet
+        with rooms.sandbox.slot() as decoder, rooms.work.claimed(PREVIEW.name, task_id) as task:
             with rooms.results.original(task.subject) as path:
-                rendering = rooms.sandbox.call(
-                    render, path, max_pixels=rooms.max_pixels, time_limit_s=task.left_s
-                )
+                rendering = decoder.call(render, path, max_pixels=rooms.max_pixels, time_limit_s=task.left_s)
+            decoder.release()
             task.check()
             with rooms.results.stored_previews(task.subject, task.token, rendering) as stored:
                 task.complete(lambda tx: rooms.results.save_previews(tx, task.subject, rendering, stored))

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, overload
 
 import psycopg2
-from psycopg2.extensions import TRANSACTION_STATUS_IDLE
+from psycopg2.extensions import TRANSACTION_STATUS_IDLE, TRANSACTION_STATUS_INERROR
 from psycopg2.extras import NamedTupleCursor
 from sqlalchemy import Connection, CursorResult, Engine, Executable, TextClause, create_engine, event, text
 from sqlalchemy.engine import make_url
@@ -133,6 +133,7 @@ def _run(connection: Connection, sql: str, parameters: Mapping[str, Any] | None 
     except psycopg2.Error as error:
         is_away = connection.dialect.is_disconnect(error, driver, None)
         if is_away:
+            connection.engine.dispose()  # the others in the pool are lost as well
             connection.invalidate(error)
         raise DBAPIError.instance(
             sql,
@@ -176,6 +177,7 @@ class Transaction:
         self, statement: Executable | Prepared | str, parameters: Any = None
     ) -> CursorResult[Any] | Rows:
         """Run one statement; a plain string is SQL with `:name` parameters."""
+        self._check()
         if isinstance(statement, Prepared):
             if self._prepares:
                 known = self._connection.info.setdefault("prepared", {})
@@ -202,8 +204,16 @@ class Transaction:
             self._begun = self._to_commit = True
         return _run(self._connection, sql, parameters)
 
+    def _check(self) -> None:
+        if self._connection.invalidated:  # it would be replaced unnoticed, in the middle of a transaction
+            raise DatabaseAway("the connection was lost")
+
     def _commit(self) -> None:
+        self._check()
         if self._to_commit:
+            driver: Any = self._connection.connection.driver_connection
+            if driver.get_transaction_status() == TRANSACTION_STATUS_INERROR:
+                raise RuntimeError("a statement failed and was passed over: PostgreSQL would roll back")
             _run(self._connection, "COMMIT")
             self._to_commit = False
 

@@ -13,8 +13,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import TypeVar, cast
 
@@ -55,33 +56,18 @@ class Sandbox:
         self._closed = False
 
     def call(self, function: Callable[..., T], *args: object, time_limit_s: float, **kwargs: object) -> T:
-        """Run a function of an importable module in a child, and wait for what it returns.
+        """Wait for a free process, and run a function there: see `Slot.call`."""
+        with self.slot() as slot:
+            return slot.call(function, *args, time_limit_s=time_limit_s, **kwargs)
 
-        Args:
-            function: it and its arguments and result must be picklable.
-            time_limit_s: from the moment a process has the job; waiting for a free one doesn't count.
-
-        Raises:
-            DecoderTimeout: the limit ran out; the process is dead.
-            DecoderCrashed: the process died by itself, or the sandbox was closed meanwhile.
-            DecoderOutOfMemory: the memory limit was reached.
-            Exception: whatever the function raised, caused by a DecoderTraceback.
-        """
-        child = self._slots.get()
+    @contextmanager
+    def slot(self) -> Iterator["Slot"]:
+        """Wait for a free process, and have it for the block, or until it is released."""
+        slot = Slot(self)
         try:
-            if child is None or not child.can_work(self._jobs_per_process):
-                self._retire(child)
-                child = None
-                child = self._start()
-            return cast(T, child.do(function, args, kwargs, time_limit_s))
-        except BaseException as error:
-            # one whose job didn't end in an answer is of no further use; nor is one that ran out of memory
-            if not isinstance(error.__cause__, DecoderTraceback) or isinstance(error, DecoderOutOfMemory):
-                self._retire(child)
-                child = None
-            raise
+            yield slot
         finally:
-            self._slots.put(child)
+            slot.release()
 
     def close(self) -> None:
         """Kill all processes; calls under way raise DecoderCrashed."""
@@ -113,6 +99,48 @@ class Sandbox:
             with self._lock:
                 self._children.discard(child)
             child.kill()
+
+
+class Slot:
+    """One of a sandbox's processes, for one caller at a time."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._child = sandbox._slots.get()
+        self._held = True
+
+    def call(self, function: Callable[..., T], *args: object, time_limit_s: float, **kwargs: object) -> T:
+        """Run a function of an importable module in the process, and wait for what it returns.
+
+        Args:
+            function: it and its arguments and result must be picklable.
+            time_limit_s: from the moment the process has the job.
+
+        Raises:
+            DecoderTimeout: the limit ran out; the process is dead.
+            DecoderCrashed: the process died by itself, or the sandbox was closed meanwhile.
+            DecoderOutOfMemory: the memory limit was reached.
+            Exception: whatever the function raised, caused by a DecoderTraceback.
+        """
+        sandbox = self._sandbox
+        try:
+            if self._child is None or not self._child.can_work(sandbox._jobs_per_process):
+                sandbox._retire(self._child)
+                self._child = None
+                self._child = sandbox._start()
+            return cast(T, self._child.do(function, args, kwargs, time_limit_s))
+        except BaseException as error:
+            # one whose job didn't end in an answer is of no further use; nor is one that ran out of memory
+            if not isinstance(error.__cause__, DecoderTraceback) or isinstance(error, DecoderOutOfMemory):
+                sandbox._retire(self._child)
+                self._child = None
+            raise
+
+    def release(self) -> None:
+        """Let the next caller have the process."""
+        if self._held:
+            self._held = False
+            self._sandbox._slots.put(self._child)
 
 
 class _Child:

@@ -97,6 +97,8 @@ def photos_of(tx: Transaction, owner: str, ids: Sequence[UUID], *, brief: bool =
     Args:
         brief: with their smallest previews alone: all that a list of pictures shows.
     """
+    if not ids:
+        return []
     asked = {"ids": list(ids), "owner": owner, "brief": brief, "smallest": SIZES[0]}
     return [_view(**row._asdict()) for row in tx.execute(_OWN, asked)]
 

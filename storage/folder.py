@@ -151,8 +151,10 @@ class FolderWriter:
         """Leave nothing behind, unless it is closed."""
         file, self._file = self._file, None
         if file is not None:
-            file.close()
-            Path(file.name).unlink(missing_ok=True)
+            try:
+                file.close()
+            finally:
+                Path(file.name).unlink(missing_ok=True)
 
     def _open(self) -> FileIO:
         if self._file is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -52,13 +52,12 @@ class _Consumer(_RedisConsumer):
 
     Dramatiq handles `ConnectionError` alone: a time-out or a read-only replica would end the consumer's
     thread (its issues 894 and 628). It tells of a lost connection every second; here an outage is told
-    once, and its end. An ack that fails is let go: the message comes again later, finds its task done,
-    and is dropped.
+    once, and its end. An ack that is lost with its worker does no harm: the message comes again later, finds
+    its task done, and is dropped.
     """
 
     def __init__(self, broker: RedisBroker, queue_name: str, prefetch: int, timeout: int) -> None:
         super().__init__(broker, queue_name, prefetch, min(timeout, IDLE_POLL_MS))
-        self._done: deque[str] = deque()
 
     def __next__(self) -> MessageProxy | None:
         if not self.message_cache:
@@ -74,7 +73,7 @@ class _Consumer(_RedisConsumer):
 
     def ack(self, message: MessageProxy) -> None:
         """Called by the actors' threads."""
-        self._done.append(message.options["redis_message_id"])
+        self.broker.done[self.queue_name].append(message.options["redis_message_id"])
         self.queued_message_ids.discard(message.message_id)
 
     nack = ack
@@ -90,12 +89,16 @@ class _Consumer(_RedisConsumer):
             self._exchange(0)
 
     def _exchange(self, wanted: int) -> list[bytes]:
-        done = [self._done.popleft() for _ in range(len(self._done))]
+        waiting, done = self.broker.done[self.queue_name], []
+        with suppress(IndexError):  # at the end of a worker another thread may take some too
+            while True:
+                done.append(waiting.popleft())
         if wanted <= 0 and not done:
             return []
         try:
             fetched = self.broker.exchange(self.queue_name, done, wanted)
         except redis.RedisError as error:
+            waiting.extend(done)  # for the next consumer; twice does no harm
             self.broker.outage.failed(error)
             raise ConnectionClosed(error) from None
         self.broker.outage.worked()
@@ -107,11 +110,13 @@ class Broker(RedisBroker):
 
     Attributes:
         outage: of Redis, as its consumers meet it.
+        done: messages of each queue that are to be acked; after an outage a queue has another consumer.
     """
 
     def __init__(self, client: redis.Redis, middleware: Sequence[Middleware]) -> None:
         super().__init__(client=client, middleware=list(middleware))
         self.outage = Outage("redis", logger, quiet_s=_QUIET_S)
+        self.done: defaultdict[str, deque[str]] = defaultdict(deque)
 
     @property
     def consumer_class(self) -> type[_RedisConsumer]:

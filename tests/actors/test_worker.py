@@ -8,19 +8,24 @@ import logging
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from dramatiq import Message
+from dramatiq.brokers.stub import StubBroker
 from dramatiq.worker import ConsumerThread
 
+from actors import exif, preview
 from actors.beside import _is_news
 from db.session import Database
 from imaging.errors import NotAnImage
 from imaging.sandbox import Sandbox
 from observability.logs import JsonFormatter, logging_with
 from storage.errors import StoreAway
-from tasks.errors import LeaseLost, Transient
+from tasks.errors import LeaseLost, StaleMessage, Transient
 from tasks.kinds import Kind
 from tasks.work import Claim
 from tests.actors.worker import running
@@ -65,6 +70,27 @@ def test_work_that_hangs_in_c_ends_at_its_limit_and_frees_the_slot(layer: Layer,
         assert time.monotonic() - begun_s < LIMITED.time_limit_s + 2 + 3
     task = layer.task(hung)
     assert (task.state, task.error and task.error.type) == ("failed", "time-limit")
+
+
+@pytest.mark.parametrize("module", [preview, exif])
+def test_who_waits_for_a_decoder_holds_no_task_whose_time_runs(sandbox: Sandbox, module: ModuleType) -> None:
+    claimed = threading.Event()
+
+    @contextmanager
+    def claim(kind: str, task_id: str) -> Iterator[None]:
+        claimed.set()
+        raise StaleMessage
+        yield
+
+    broker = StubBroker()
+    module.declare(broker, SimpleNamespace(sandbox=sandbox, work=SimpleNamespace(claimed=claim)))
+    (name,) = broker.actors
+    with ThreadPoolExecutor(1) as pool:
+        with sandbox.slot(), sandbox.slot():
+            waiting = pool.submit(broker.get_actor(name).fn, "id")
+            assert not claimed.wait(0.3)
+        with pytest.raises(StaleMessage):
+            waiting.result(timeout=30)
 
 
 def test_python_code_that_hangs_is_interrupted_and_frees_the_slot(layer: Layer, sandbox: Sandbox) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import traceback
 from collections.abc import Iterator
@@ -135,6 +136,38 @@ def test_a_connection_that_dies_in_a_transaction_is_an_outage(database: Database
     with pytest.raises(DatabaseAway):
         interrupted()
     assert called == []
+    assert names(database) == []
+
+
+def test_nothing_goes_on_on_another_connection_in_the_middle_of_a_transaction(
+    database: Database, other: Database
+) -> None:
+    insert = Prepared("insert_queue", INSERT)
+
+    def go_on() -> None:
+        with other.transaction() as tx:
+            tx.execute(insert, {"name": "a"})
+            kill_all(database)
+            for name in ("b", "c"):
+                with contextlib.suppress(DBAPIError):
+                    tx.execute(insert, {"name": name})
+
+    with pytest.raises(DatabaseAway):
+        go_on()
+    assert names(database) == []
+
+
+def test_a_statement_that_failed_can_not_be_passed_over(database: Database) -> None:
+    insert = Prepared("insert_queue", INSERT)
+
+    def pass_over() -> None:
+        with database.transaction() as tx:
+            tx.execute(insert, {"name": "a"})
+            with contextlib.suppress(IntegrityError):
+                tx.execute(insert, {"name": "a"})
+
+    with pytest.raises(RuntimeError, match="passed over"):
+        pass_over()
     assert names(database) == []
 
 

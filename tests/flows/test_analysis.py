@@ -186,7 +186,7 @@ def test_10000_photos_that_wait_for_the_service_delay_no_preview(
         url = site.url("operations")
         with Farm(tmp_path_factory.mktemp("farm"), workers=0, analysis_url=url) as farm:
             queues = ["dramatiq", "actors", "--skip-logging", "--processes", "1", "--queues"]
-            farm.start("worker", *queues, "preview", "exif", "--threads", "2")
+            farm.start("worker", *queues, "preview", "exif", "--threads", "3")
             key = farm.key("anna")
 
             def ready_s(seeds: range) -> list[float]:

@@ -138,6 +138,15 @@ def test_no_more_jobs_run_at_once_than_there_are_processes(sandbox: Sandbox) -> 
     assert len(pids) == 2
 
 
+def test_a_slot_that_is_released_is_the_next_callers(sandbox: Sandbox) -> None:
+    with sandbox.slot() as one, sandbox.slot():
+        pid = one.call(os.getpid, time_limit_s=30)
+        one.release()
+        with sandbox.slot() as next_one:
+            assert next_one.call(os.getpid, time_limit_s=30) == pid
+    assert sandbox.call(abs, -1, time_limit_s=30) == 1
+
+
 def test_a_process_outlives_the_thread_that_asked_for_it() -> None:
     sandbox = Sandbox(1, MEMORY_BYTES)
     pids: list[int] = []
