@@ -14,7 +14,7 @@ import dramatiq
 from dramatiq import Message
 from sqlalchemy import Connection, event
 
-from db import session
+from db import prepared
 from db.session import Database, Transaction
 from observability.children import ChildrenCollector
 from observability.metrics import TaskMetrics, process_registry
@@ -74,13 +74,13 @@ class Layer:
 
     def count_statements(self, seen: list[str]) -> None:
         """Note what this layer's database sends from now on: a round trip each."""
-        run = session._run
+        run = prepared.run
 
         def note(connection: Connection, sql: str, parameters: Any = None) -> Any:
             seen.append(sql)
             return run(connection, sql, parameters)
 
-        session._run = note
+        prepared.run = note
         event.listen(self.database._engine, "before_cursor_execute", lambda *args: seen.append(args[2]))
 
 

@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from db.session import Prepared, Transaction
+from db.prepared import Prepared
+from db.session import Transaction
 from imaging.preview import PREVIEW_SIZES
 from photos.analysis import AS_JSON as ANALYSIS_AS_JSON
 from photos.analysis import AnalysisView, analysis_of

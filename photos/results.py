@@ -10,7 +10,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from uuid import UUID, uuid4
 
-from db.session import Database, Prepared, Transaction
+from db.prepared import Prepared
+from db.session import Database, Transaction
 from imaging.exif import Metadata
 from imaging.partial import BytesMissing
 from imaging.preview import Rendering

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from db.session import Prepared, Transaction
+from db.prepared import Prepared
+from db.session import Transaction
 from observability.metrics import PhotoMetrics
 from photos.kinds import EXIF, OF_UPLOADS, PREVIEW, REQUIRED
 from tasks.statements import LIVE

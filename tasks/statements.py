@@ -1,6 +1,6 @@
 """The SQL of `tasks.states`. Every statement writes its event, and its attempt, along with the change."""
 
-from db.session import Prepared
+from db.prepared import Prepared
 from db.tables import LIVE_STATES
 
 LIVE = ", ".join(f"'{state}'" for state in LIVE_STATES)

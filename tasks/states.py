@@ -16,7 +16,8 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Row
 
-from db.session import Prepared, Transaction
+from db.prepared import Prepared
+from db.session import Transaction
 from observability.logs import context
 from tasks import statements as sql
 from tasks import upkeep_statements as upkeep

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from db.session import Prepared, Transaction
+from db.prepared import Prepared
+from db.session import Transaction
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from uuid import uuid4
 import pytest
 
 from config import Settings
-from db.session import Prepared, Transaction
+from db.prepared import Prepared
+from db.session import Transaction
 from tests.http import Answer, Client
 from tests.pictures import jpeg
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
-from db import session
-from db.session import Database, DatabaseAway, Prepared
+from db import prepared
+from db.prepared import Prepared
+from db.session import Database, DatabaseAway
 from embedded.ports import any_free_port
 from tasks.errors import TimeLimitReached
 
@@ -232,13 +233,13 @@ def test_a_plan_that_a_time_limit_cut_off_hinders_nobody(
     other: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other.check()  # SQLAlchemy asks a few things first
-    one, run = Prepared("one", "SELECT CAST(:number AS int)"), session._run
+    one, run = Prepared("one", "SELECT CAST(:number AS int)"), prepared.run
 
     def run_and_be_interrupted(*args: Any) -> None:
         run(*args)
         raise TimeLimitReached
 
-    monkeypatch.setattr(session, "_run", run_and_be_interrupted)
+    monkeypatch.setattr(prepared, "run", run_and_be_interrupted)
     with pytest.raises(TimeLimitReached), other.statement() as tx:
         tx.execute(one, {"number": 1})
     monkeypatch.undo()
