@@ -118,7 +118,6 @@ class Transaction:
             if driver.get_transaction_status() == TRANSACTION_STATUS_INERROR:
                 raise RuntimeError("a statement failed and was passed over: PostgreSQL would roll back")
             prepared.run(self._connection, "COMMIT")
-            self._to_commit = False
 
     def _run_callbacks(self) -> None:
         for callback in self._callbacks:

@@ -9,6 +9,7 @@ from db.session import Transaction
 from observability.metrics import PhotoMetrics
 from photos.kinds import EXIF, OF_UPLOADS, PREVIEW, REQUIRED
 from tasks.statements import LIVE
+from tasks.views import newest_of
 
 _LOCK = Prepared("lock_photo", "SELECT FROM photos WHERE id = :id FOR UPDATE")
 # Of a kind whose task was pruned, or discarded, what it made tells how it ended.
@@ -16,22 +17,18 @@ _MADE = {
     PREVIEW.name: "EXISTS (SELECT FROM previews WHERE photo_id = photos.id)",
     EXIF.name: "photos.exif IS NOT NULL",
 }
-_NEEDED = "\nUNION ALL\n".join(
-    f"""
-    SELECT newest.error_type,
-           coalesce(newest.state, CASE WHEN {_MADE[kind.name]} THEN 'completed' ELSE 'discarded' END) AS state
-    FROM photos LEFT JOIN LATERAL (
-        SELECT state, error_type FROM tasks
-        WHERE subject = photos.id AND kind = '{kind.name}' AND state <> 'discarded'
-        ORDER BY created_at DESC, id DESC LIMIT 1) AS newest ON true
-    WHERE photos.id = :id"""  # noqa: S608
-    for kind in REQUIRED
-)
+_REQUIRED = ", ".join(f"('{kind.name}', {_MADE[kind.name]})" for kind in REQUIRED)
 # `ready`: all completed. `failed`: none live and one ended otherwise. Else `processing`.
 _SETTLE = Prepared(
     "settle_photo",
     f"""
-WITH needed AS MATERIALIZED ({_NEEDED}
+WITH newest AS MATERIALIZED ({newest_of(":id")}
+), needed AS (
+    SELECT newest.error_type,
+           coalesce(newest.state, CASE WHEN required.made THEN 'completed' ELSE 'discarded' END) AS state
+    FROM photos CROSS JOIN LATERAL (VALUES {_REQUIRED}) AS required (kind, made)
+    LEFT JOIN newest ON newest.kind = required.kind
+    WHERE photos.id = :id
 ), found AS (
     SELECT CASE WHEN bool_and(state = 'completed') THEN 'ready'
                 WHEN bool_or(state IN ({LIVE})) THEN 'processing' ELSE 'failed' END AS state,

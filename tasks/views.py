@@ -56,12 +56,22 @@ class AttemptView:
 
 _COLUMNS = """id, kind, subject, state, attempts, max_attempts, run_at, error_type, error_detail,
        created_at, started_at, finished_at, trace_id"""
-_NEWEST_OF = f"""
+
+
+def newest_of(subject: str) -> str:
+    """The SQL for the newest task of each kind; a discarded one counts for nothing.
+
+    Args:
+        subject: how SQL names the subject's id there.
+    """
+    return f"""
 SELECT DISTINCT ON (kind) {_COLUMNS}
-FROM tasks WHERE subject = {{subject}} AND state <> 'discarded'
+FROM tasks WHERE subject = {subject} AND state <> 'discarded'
 ORDER BY kind, created_at DESC, id DESC
 """
-_NEWEST = Prepared("newest_tasks", _NEWEST_OF.format(subject=":subject"))
+
+
+_NEWEST = Prepared("newest_tasks", newest_of(":subject"))
 _ONE = f"SELECT {_COLUMNS} FROM tasks WHERE id = :id"
 _SOME = f"SELECT {_COLUMNS} FROM tasks WHERE id = ANY(:ids) ORDER BY created_at DESC, id DESC"
 _ALL = f"SELECT {_COLUMNS} FROM tasks WHERE subject = :subject ORDER BY created_at, id"
@@ -88,8 +98,7 @@ def newest_as_json(subject: str) -> str:
     Args:
         subject: the SQL name of a subject's id there.
     """
-    newest = _NEWEST_OF.format(subject=subject)
-    return f"(SELECT coalesce(json_agg(newest), '[]') FROM ({newest}) AS newest)"
+    return f"(SELECT coalesce(json_agg(newest), '[]') FROM ({newest_of(subject)}) AS newest)"
 
 
 def from_json(tasks: Iterable[dict[str, Any]]) -> list[TaskView]:
