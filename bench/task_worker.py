@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from typing import Any
+from collections.abc import Sequence
 from uuid import UUID, uuid4
 
 import dramatiq
@@ -15,6 +15,7 @@ from dramatiq import Message
 from sqlalchemy import Connection, event
 
 from db import prepared
+from db.prepared import Rows
 from db.session import Database, Transaction
 from observability.children import ChildrenCollector
 from observability.metrics import TaskMetrics, process_registry
@@ -35,7 +36,7 @@ LEASE_S = 20.0
 class NoSubjects:
     """Tasks about nothing: no row to lock, no state to settle."""
 
-    def lock(self, tx: Transaction, subject: UUID) -> None: ...
+    def lock(self, tx: Transaction, *subjects: UUID) -> None: ...
 
     def settle(self, tx: Transaction, subject: UUID) -> None: ...
 
@@ -76,9 +77,9 @@ class Layer:
         """Note what this layer's database sends from now on: a round trip each."""
         run = prepared.run
 
-        def note(connection: Connection, sql: str, parameters: Any = None) -> Any:
-            seen.append(sql)
-            return run(connection, sql, parameters)
+        def note(connection: Connection, statements: Sequence[prepared.Statement]) -> Rows:
+            seen.append("; ".join(sql for sql, _ in statements))
+            return run(connection, statements)
 
         prepared.run = note
         event.listen(self.database._engine, "before_cursor_execute", lambda *args: seen.append(args[2]))

@@ -28,6 +28,7 @@ from bench.task_worker import NOOP, layer
 from embedded import processes
 from tasks import states
 from tasks.errors import StaleMessage
+from tasks.records import Wanted
 
 _CLAIMERS = 16
 _EMPTY_THE_WINDOW = """
@@ -79,7 +80,8 @@ def _claim_all(urls: tuple[str, str], ids: list[UUID], name: str) -> list[tuple[
     for task_id in ids:
         try:
             with mine.database.statement() as tx:
-                claimed = states.claim(tx, NOOP, task_id, worker=name, lease_s=600)
+                wanted = [Wanted(task_id, None, NOOP.time_limit_s)]
+                claimed = states.claim(tx, wanted, worker=name, lease_s=600).get(task_id)
         except StaleMessage:
             continue
         if claimed:

@@ -33,10 +33,8 @@ class Prepared:
         self._names = list(dict.fromkeys(self._PARAMETER.findall(sql)))
         self._given = ", ".join(f"%({name})s" for name in self._names)
 
-    def run(
-        self, run: Callable[..., Rows], known: dict[Prepared, str], parameters: Mapping[str, Any]
-    ) -> Rows:
-        """Run it on a connection, which learns it first if it doesn't know it.
+    def call(self, run: Callable[[str], object], known: dict[Prepared, str]) -> str:
+        """The SQL that runs it on a connection, which learns it first if it doesn't know it.
 
         Args:
             run: runs SQL there.
@@ -48,7 +46,7 @@ class Prepared:
             name = f"{self._name}_{next(self._numbers)}"
             run(f"PREPARE {name} AS {numbered}")
             known[self] = name
-        return run(f"EXECUTE {known[self]}({self._given})", parameters)
+        return f"EXECUTE {known[self]}({self._given})"
 
 
 class Rows:
@@ -86,12 +84,18 @@ class Rows:
         return self.scalar_one() if self._rows else None
 
 
-def run(connection: Connection, sql: str, parameters: Mapping[str, Any] | None = None) -> Rows:
-    """Run SQL on the driver's own connection; errors are those that SQLAlchemy makes of the driver's."""
+Statement = tuple[str, Mapping[str, Any] | None]
+
+
+def run(connection: Connection, statements: Sequence[Statement]) -> Rows:
+    """Run SQL on the driver's own connection, in one round trip; what the last gives.
+
+    Errors are those that SQLAlchemy makes of the driver's.
+    """
     driver: Any = connection.connection.driver_connection
     try:
         with driver.cursor(cursor_factory=NamedTupleCursor) as cursor:
-            cursor.execute(sql, parameters)
+            cursor.execute(b"; ".join(cursor.mogrify(*statement) for statement in statements))
             return Rows(cursor.fetchall() if cursor.description else ())
     except psycopg2.Error as error:
         is_away = connection.dialect.is_disconnect(error, driver, None)
@@ -99,7 +103,7 @@ def run(connection: Connection, sql: str, parameters: Mapping[str, Any] | None =
             connection.engine.dispose()  # the others in the pool are lost as well
             connection.invalidate(error)
         raise DBAPIError.instance(
-            sql,
+            "; ".join(sql for sql, _ in statements),
             None,
             error,
             psycopg2.Error,

@@ -6,7 +6,8 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from contextvars import copy_context
+from functools import lru_cache, partial
 from typing import Any, overload
 
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE, TRANSACTION_STATUS_INERROR
@@ -52,7 +53,8 @@ class DatabaseAway(Exception):
 class Transaction:
     """One open transaction; callbacks given to `after_commit` run when it has committed, in order.
 
-    Its BEGIN goes with its first statement: a round trip costs more than many a statement.
+    Its BEGIN goes with its first statement, and what is deferred with the next: a round trip costs more than
+    many a statement.
 
     Args:
         prepares: keep plans of `Prepared` statements.
@@ -62,8 +64,9 @@ class Transaction:
     def __init__(self, connection: Connection, *, prepares: bool, commits_each: bool) -> None:
         self._connection = connection
         self._prepares = prepares
-        self._begun = commits_each
+        self._commits_each = self._begun = commits_each
         self._to_commit = False
+        self._deferred: list[prepared.Statement] = []
         self._callbacks: list[Callable[[], None]] = []
 
     @overload
@@ -83,29 +86,45 @@ class Transaction:
         self._check()
         if isinstance(statement, Prepared):
             if self._prepares:
-                known = self._connection.info.setdefault("prepared", {})
-                return statement.run(self._run, known, parameters)
+                return self._run(self._call(statement), parameters)
             result = self.execute(statement.sql, parameters)
             return Rows(result.all() if result.returns_rows else ())
-        if not self._begun:
-            self._run("")
+        if not self._begun or self._deferred:
+            self._send()
         if isinstance(statement, str):
             statement = _parsed(statement)
         return self._connection.execute(statement, parameters)
 
+    def defer(self, statement: Prepared, parameters: Mapping[str, Any]) -> None:
+        """Run a statement whose result nobody needs, with the next or the commit: a round trip less."""
+        self._check()
+        if self._prepares and not self._commits_each:
+            call = self._call(statement)  # which may send what was deferred before
+            self._deferred.append((call, parameters))
+        else:
+            self.execute(statement, parameters)
+
     def after_commit(self, callback: Callable[[], None]) -> None:
-        """Run `callback` once the commit is known to have succeeded.
+        """Run `callback` once the commit is known to have succeeded, in the context (logs, traces) of now.
 
         A callback is a hint to someone (a message, a metric): if it raises, that is logged and the
         transaction stands.
         """
-        self._callbacks.append(callback)
+        self._callbacks.append(partial(copy_context().run, callback))
+
+    def _call(self, statement: Prepared) -> str:
+        return statement.call(self._run, self._connection.info.setdefault("prepared", {}))
 
     def _run(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Rows:
+        return self._send((sql, parameters))
+
+    def _send(self, *last: prepared.Statement) -> Rows:
+        statements = [*self._deferred, *last]
+        self._deferred.clear()
         if not self._begun:
-            sql = f"BEGIN; {sql}"
+            statements.insert(0, ("BEGIN", None))
             self._begun = self._to_commit = True
-        return prepared.run(self._connection, sql, parameters)
+        return prepared.run(self._connection, statements)
 
     def _check(self) -> None:
         if self._connection.invalidated:  # it would be replaced unnoticed, in the middle of a transaction
@@ -113,11 +132,11 @@ class Transaction:
 
     def _commit(self) -> None:
         self._check()
-        if self._to_commit:
+        if self._to_commit or self._deferred:
             driver: Any = self._connection.connection.driver_connection
             if driver.get_transaction_status() == TRANSACTION_STATUS_INERROR:
                 raise RuntimeError("a statement failed and was passed over: PostgreSQL would roll back")
-            prepared.run(self._connection, "COMMIT")
+            self._run("COMMIT")
 
     def _run_callbacks(self) -> None:
         for callback in self._callbacks:

@@ -172,7 +172,7 @@ class Results:
     def save_exif(self, tx: Transaction, photo_id: UUID, metadata: Metadata) -> None:
         """Replace the photo's metadata."""
         found = {"fields": json.dumps(metadata.fields), "raw": json.dumps(metadata.raw)}
-        tx.execute(_KEEP_EXIF, {"photo_id": photo_id, **found})
+        tx.defer(_KEEP_EXIF, {"photo_id": photo_id, **found})
 
 
 @contextmanager

@@ -11,7 +11,9 @@ from photos.kinds import EXIF, OF_UPLOADS, PREVIEW, REQUIRED
 from tasks.statements import LIVE
 from tasks.views import newest_of
 
-_LOCK = Prepared("lock_photo", "SELECT FROM photos WHERE id = :id FOR UPDATE")
+_LOCK = Prepared(
+    "lock_photos", "SELECT FROM photos WHERE id = ANY(CAST(:ids AS uuid[])) ORDER BY id FOR UPDATE"
+)
 # Of a kind whose task was pruned, or discarded, what it made tells how it ended.
 _MADE = {
     PREVIEW.name: "EXISTS (SELECT FROM previews WHERE photo_id = photos.id)",
@@ -57,9 +59,9 @@ class PhotoStates:
     def __init__(self, metrics: PhotoMetrics) -> None:
         self._metrics = metrics
 
-    def lock(self, tx: Transaction, subject: UUID) -> None:
-        """Lock the photo's row: finishing and deleting lock the photo first, then its tasks."""
-        tx.execute(_LOCK, {"id": subject})
+    def lock(self, tx: Transaction, *subjects: UUID) -> None:
+        """Lock the photos' rows: finishing and deleting lock the photo first, then its tasks."""
+        tx.defer(_LOCK, {"ids": list(subjects)})
 
     def settle(self, tx: Transaction, subject: UUID) -> None:
         """Set `photos.state` right; the photo must be locked."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextvars import Context, copy_context
+from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
@@ -14,20 +17,33 @@ from tasks.courier import Courier
 from tasks.errors import LeaseLost
 from tasks.records import Ended, Failure, Held
 from tasks.submit import Submitter
+from tasks.together import Together
+
+logger = logging.getLogger(__name__)
 
 Transition = Callable[[Transaction, UUID, int], Ended | None]
 Save = Callable[[Transaction], None]
 _AGAIN_S = 0.5
+_OVER = ("completed", "failed")
 
 
 class Subjects(Protocol):
     """What tasks are about, as far as this room needs to know it."""
 
-    def lock(self, tx: Transaction, subject: UUID) -> None:
-        """Lock the subject's row, so that two of its tasks end one after the other."""
+    def lock(self, tx: Transaction, *subjects: UUID) -> None:
+        """Lock the subjects' rows, in the order of their ids, so that tasks of one end one after another."""
 
     def settle(self, tx: Transaction, subject: UUID) -> None:
         """Set the subject's own state right after one of its tasks changed."""
+
+
+@dataclass(frozen=True)
+class _Completion:
+    """What one thread completes; `context` is where its metrics and log lines belong."""
+
+    task: Held
+    save: Save
+    context: Context
 
 
 class Endings:
@@ -46,6 +62,35 @@ class Endings:
         self._submitter = submitter
         self._subjects = subjects
         self._metrics = metrics
+        self._completions = Together(self._complete_all)
+
+    def complete(self, task: Held, save: Save, *, patience_s: float) -> Ended:
+        """As `end` by `states.complete`; what several threads complete at once is committed together.
+
+        Raises:
+            LeaseLost, DatabaseAway
+        """
+        ended = self._completions(_Completion(task, save, copy_context()))
+        if ended is None:  # by itself it shows what was in the way, and of which
+            return self.end(task, states.complete, save=save, patience_s=patience_s)
+        self._tell(task, ended)
+        return ended
+
+    def _complete_all(self, completions: Sequence[_Completion]) -> list[Ended | None]:
+        """Complete those that can be, or none; for the others there is None."""
+        try:
+            with self._database.transaction() as tx:
+                self._subjects.lock(tx, *{each.task.subject for each in completions})
+                ended = states.complete_all(tx, [each.task.claim for each in completions])
+                done = [each for each in completions if each.task.claim in ended]
+                for each in done:
+                    each.context.run(self._keep, tx, each.task, ended[each.task.claim], each.save)
+                for last in {each.task.subject: each for each in done}.values():
+                    last.context.run(self._subjects.settle, tx, last.task.subject)
+        except Exception as error:  # noqa: BLE001 (each finds out by itself)
+            logger.debug("not completed together: %s", error)
+            return [None] * len(completions)
+        return [ended.get(each.task.claim) for each in completions]
 
     def end(
         self,
@@ -88,16 +133,19 @@ class Endings:
                     tx.after_commit(lambda: self._tell(task, done, failure))
                     return done
                 raise LeaseLost(f"task {task.id} isn't held with token {task.token}")
-            if save is not None:
-                save(tx)
-            if ended.rerun and ended.outcome in ("completed", "failed"):
-                self._submitter.submit(tx, task.kind, task.subject)
+            self._keep(tx, task, ended, save)
             self._subjects.settle(tx, task.subject)
             tx.after_commit(lambda: self._tell(task, ended, failure))
         return ended
 
-    def _tell(self, task: Held, ended: Ended, failure: Failure | None) -> None:
+    def _keep(self, tx: Transaction, task: Held, ended: Ended, save: Save | None) -> None:
+        if save is not None:
+            save(tx)
+        if ended.rerun and ended.outcome in _OVER:
+            self._submitter.submit(tx, task.kind, task.subject)
+
+    def _tell(self, task: Held, ended: Ended, failure: Failure | None = None) -> None:
         error_type = failure.error_type if failure and ended.outcome != "snoozed" else None
         self._metrics.ended(task.kind, ended.outcome, ended.attempts, error_type)
-        if ended.outcome in ("completed", "failed"):
+        if ended.outcome in _OVER:
             self._courier.announce(f"task:{ended.outcome}:{task.kind}", str(task.id))

@@ -21,6 +21,21 @@ class Submitted:
 
 
 @dataclass(frozen=True)
+class Wanted:
+    """A task that a message asks for.
+
+    Attributes:
+        dispatch: of that message. One from before the task was published last is stale: it would run the
+            task ahead of its turn.
+        limit_s: how long at most it can be held.
+    """
+
+    id: UUID
+    dispatch: int | None
+    limit_s: float
+
+
+@dataclass(frozen=True)
 class Held:
     """A task in somebody's hand: whoever has its newest token may end the attempt."""
 
@@ -29,6 +44,11 @@ class Held:
     subject: UUID
     token: int
     trace_id: str | None
+
+    @property
+    def claim(self) -> tuple[UUID, int]:
+        """What an attempt's end must name: the task, and the token that holds it."""
+        return self.id, self.token
 
     @property
     def log_fields(self) -> dict[str, str | None]:

@@ -83,32 +83,58 @@ WHERE id = ANY(:ids) AND state = 'queued'
 RETURNING id, dispatch
 """
 
-CLAIM = Prepared(
-    "claim_task",
-    f"""
-WITH claimed AS (
-    UPDATE tasks
-    SET state = 'processing', token = token + 1, attempts = attempts + 1, worker = :worker,
-        queued_at = NULL, started_at = clock_timestamp(),
-        begun_at = coalesce(begun_at, clock_timestamp()),
-        lease_until = clock_timestamp() + make_interval(secs => :lease_s),
-        lease_limit = clock_timestamp() + make_interval(secs => :limit_s)
-    WHERE id = :id AND state = 'queued' AND {_NOT_PAUSED.format(queue="tasks.queue")}
-      AND coalesce(CAST(:dispatch AS bigint) >= published, true)
-    RETURNING id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, worker, started_at,
-              extract(epoch FROM started_at - run_at)::float8 AS waited_s,
-              extract(epoch FROM started_at - begun_at)::float8 AS age_s
-), attempt AS (
-    INSERT INTO attempts (task_id, token, number, worker, started_at)
-    SELECT id, token, attempts, worker, started_at FROM claimed
-), event AS (
-    INSERT INTO events (type, subject, task_id, kind, data)
-    SELECT 'task-started', subject, id, kind,
-           jsonb_build_object('attempt', attempts, 'waited_s', round(waited_s::numeric, 3))
-    FROM claimed
+
+_FREE = (
+    f"state = 'queued' AND {_NOT_PAUSED.format(queue='tasks.queue')}"
+    " AND coalesce({dispatch} >= published, true)"
 )
-SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, waited_s, age_s FROM claimed
-""",
+
+
+def _claim(name: str, which: str, *, chosen: str = "", limit_s: str = ":limit_s") -> Prepared:
+    return Prepared(
+        name,
+        f"""
+    WITH {chosen}claimed AS (
+        UPDATE tasks
+        SET state = 'processing', token = token + 1, attempts = attempts + 1, worker = :worker,
+            queued_at = NULL, started_at = clock_timestamp(),
+            begun_at = coalesce(begun_at, clock_timestamp()),
+            lease_until = clock_timestamp() + make_interval(secs => :lease_s),
+            lease_limit = clock_timestamp() + make_interval(secs => {limit_s})
+        {which}
+        RETURNING tasks.id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, worker,
+                  started_at, extract(epoch FROM started_at - run_at)::float8 AS waited_s,
+                  extract(epoch FROM started_at - begun_at)::float8 AS age_s
+    ), attempt AS (
+        INSERT INTO attempts (task_id, token, number, worker, started_at)
+        SELECT id, token, attempts, worker, started_at FROM claimed
+    ), event AS (
+        INSERT INTO events (type, subject, task_id, kind, data)
+        SELECT 'task-started', subject, id, kind,
+               jsonb_build_object('attempt', attempts, 'waited_s', round(waited_s::numeric, 3))
+        FROM claimed
+    )
+    SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, waited_s, age_s
+    FROM claimed
+    """,
+    )
+
+
+CLAIM = _claim("claim_task", f"WHERE id = :id AND {_FREE.format(dispatch='CAST(:dispatch AS bigint)')}")
+# LATERAL has each looked up by its id, whatever the planner makes of how many there are: the plan is kept.
+CLAIM_MANY = _claim(
+    "claim_tasks",
+    "FROM free WHERE tasks.id = free.id",
+    chosen=f"""free AS (
+        SELECT task.id, limit_s
+        FROM unnest(CAST(:id AS uuid[]), CAST(:dispatch AS bigint[]), CAST(:limit_s AS float8[]))
+             AS wanted (id, dispatch, limit_s)
+        CROSS JOIN LATERAL (
+            SELECT id FROM tasks WHERE id = wanted.id AND {_FREE.format(dispatch="wanted.dispatch")}
+            FOR UPDATE SKIP LOCKED
+        ) AS task
+    ), """,
+    limit_s="limit_s",
 )
 
 CLAIMED_BY = """
@@ -138,16 +164,24 @@ ORDER BY lease_until LIMIT 100
 """
 
 
-def _ending(name: str, changes: str, outcome: str, *, also: str = "", then: str = "") -> Prepared:
-    """The fenced statement that ends an attempt; `outcome` is an SQL expression over the changed row."""
+def _ending(
+    name: str,
+    changes: str,
+    outcome: str,
+    *,
+    which: str = "WHERE id = :id AND token = :token AND state = 'processing'",
+    chosen: str = "",
+    then: str = "",
+) -> Prepared:
+    """The fenced statement that ends attempts; `outcome` is an SQL expression over a changed row."""
     return Prepared(
         name,
         f"""
-    WITH ended AS (
+    WITH {chosen}ended AS (
         UPDATE tasks
         SET {changes}, lease_until = NULL, lease_limit = NULL
-        WHERE id = :id AND token = :token AND state = 'processing' {also}
-        RETURNING id, kind, subject, token, rerun, error_type, attempts, {outcome} AS outcome,
+        {which}
+        RETURNING tasks.id, kind, subject, token, rerun, error_type, attempts, {outcome} AS outcome,
                   CASE WHEN state = 'pending' THEN run_at END AS next_run_at
     ), attempt AS (
         UPDATE attempts
@@ -161,7 +195,7 @@ def _ending(name: str, changes: str, outcome: str, *, also: str = "", then: str 
                    'error_type', CAST(:error_type AS text), 'run_at', next_run_at))
         FROM ended
     ){then}
-    SELECT outcome, rerun, attempts,
+    SELECT id, token, outcome, rerun, attempts,
            extract(epoch FROM next_run_at - clock_timestamp())::float8 AS again_in_s
     FROM ended
     """,
@@ -179,10 +213,20 @@ _SUPERSEDE = """, superseded AS (
         INSERT INTO events (type, subject, task_id, kind)
         SELECT 'task-discarded', subject, id, kind FROM superseded
     )"""
-COMPLETE = _ending(
-    "complete_task",
-    "state = 'completed', finished_at = clock_timestamp(), error_type = NULL, error_detail = NULL",
+_COMPLETED = "state = 'completed', finished_at = clock_timestamp(), error_type = NULL, error_detail = NULL"
+COMPLETE = _ending("complete_task", _COMPLETED, "'completed'", then=_SUPERSEDE)
+COMPLETE_MANY = _ending(
+    "complete_tasks",
+    _COMPLETED,
     "'completed'",
+    which="FROM held WHERE tasks.id = held.id",
+    chosen="""held AS (
+        SELECT task.id FROM unnest(CAST(:id AS uuid[]), CAST(:token AS bigint[])) AS claim (id, token)
+        CROSS JOIN LATERAL (
+            SELECT id FROM tasks WHERE id = claim.id AND token = claim.token AND state = 'processing'
+            FOR UPDATE
+        ) AS task
+    ), """,
     then=_SUPERSEDE,
 )
 FAIL = _ending(
@@ -199,7 +243,8 @@ RETRY = _ending(
             greatest(:at_least_s, random() * least(:cap_s, :base_s * 2.0 ^ (attempts - 1)))) END,
         error_type = :error_type, error_detail = :error_detail, snoozes = 0""",
     "CASE WHEN state = 'failed' THEN 'failed' ELSE 'retried' END",
-    also="AND (NOT :expired OR lease_until < clock_timestamp())",
+    which="WHERE id = :id AND token = :token AND state = 'processing'"
+    " AND (NOT :expired OR lease_until < clock_timestamp())",
 )
 SNOOZE = _ending(
     "snooze_task",
@@ -216,6 +261,6 @@ POLL = _ending(
 )
 
 COMPLETED_WITH = """
-SELECT 'completed' AS outcome, false AS rerun, attempts FROM tasks
+SELECT 'completed' AS outcome, false AS rerun, attempts, NULL AS again_in_s FROM tasks
 WHERE id = :id AND token = :token AND state = 'completed'
 """

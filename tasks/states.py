@@ -16,14 +16,14 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Row
 
-from db.prepared import Prepared
+from db.prepared import Prepared, Rows
 from db.session import Transaction
 from observability.logs import context
 from tasks import statements as sql
 from tasks import upkeep_statements as upkeep
 from tasks.courier import Dispatch
 from tasks.kinds import Kind
-from tasks.records import Claimed, Ended, Failure, Held, Submitted
+from tasks.records import Claimed, Ended, Failure, Held, Submitted, Wanted
 
 # With more than so many before it a task needn't be on its way at once: the relay's next round will do. To
 # count how far the window is filled costs more, with each upload, than what is written.
@@ -108,26 +108,31 @@ def resend(tx: Transaction, kind: Kind, ids: list[UUID]) -> list[Dispatch]:
 LIMIT_GRACE_S = 5.0
 
 
-def claim(
-    tx: Transaction, kind: Kind, task_id: UUID, *, worker: str, lease_s: float, dispatch: int | None = None
-) -> Claimed | None:
-    """Take a queued task into hand, with a token newer than any before; None if it isn't to be had.
+def claim(tx: Transaction, wanted: Sequence[Wanted], *, worker: str, lease_s: float) -> dict[UUID, Claimed]:
+    """Take queued tasks into hand, each with a token newer than any before.
 
-    Args:
-        dispatch: of the message that asks. One from before the task was published last is stale: it would
-            run the task ahead of its turn.
+    Of several that is not to be had which someone else has locked at this moment. One alone waits for that.
+
+    Returns:
+        Those that were to be had, by their ids.
     """
-    row = tx.execute(
-        sql.CLAIM,
-        {
-            "id": task_id,
-            "worker": worker,
-            "dispatch": dispatch,
-            "lease_s": lease_s,
-            "limit_s": kind.time_limit_s + LIMIT_GRACE_S,
-        },
-    ).one_or_none()
-    return Claimed(**row._asdict()) if row else None
+    columns = {
+        "id": [each.id for each in wanted],
+        "dispatch": [each.dispatch for each in wanted],
+        "limit_s": [each.limit_s + LIMIT_GRACE_S for each in wanted],
+    }
+    rows = _of_each(tx, (sql.CLAIM, sql.CLAIM_MANY), columns, worker=worker, lease_s=lease_s)
+    return {row.id: Claimed(**row._asdict()) for row in rows}
+
+
+def _of_each(
+    tx: Transaction, statements: tuple[Prepared, Prepared], columns: dict[str, list[Any]], **others: Any
+) -> Rows:
+    """Run the statement for one task, or the one for many, whose `columns` are arrays."""
+    one, many = statements
+    if len(columns["id"]) > 1:
+        return tx.execute(many, {**columns, **others})
+    return tx.execute(one, {**{name: values[0] for name, values in columns.items()}, **others})
 
 
 def claimed_by(tx: Transaction, task_id: UUID, worker: str) -> Claimed | None:
@@ -155,22 +160,37 @@ _NO_FAILURE: dict[str, Any] = {"error_type": None, "error_detail": None, "traceb
 
 def _end(tx: Transaction, statement: Prepared, task_id: UUID, token: int, **parameters: Any) -> Ended | None:
     row = tx.execute(statement, {"id": task_id, "token": token, **parameters}).one_or_none()
-    return Ended(**row._asdict()) if row else None
+    return _ended(row) if row else None
+
+
+def _ended(row: Any) -> Ended:
+    return Ended(row.outcome, row.rerun, row.attempts, row.again_in_s)
+
+
+def complete_all(tx: Transaction, claims: Iterable[tuple[UUID, int]]) -> dict[tuple[UUID, int], Ended]:
+    """`processing` to `completed`; older failed tasks of the same kind and subject are discarded.
+
+    Args:
+        claims: ids of tasks, each with the token that holds it.
+
+    Returns:
+        Those whose token is still the one that holds the task.
+    """
+    ids, tokens = zip(*sorted(claims), strict=True)  # all lock tasks in this order
+    columns = {"id": list(ids), "token": list(tokens)}
+    rows = _of_each(tx, (sql.COMPLETE, sql.COMPLETE_MANY), columns, **_NO_FAILURE)
+    return {(row.id, row.token): _ended(row) for row in rows}
 
 
 def complete(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
-    """`processing` to `completed`; older failed tasks of the same kind and subject are discarded.
-
-    Returns:
-        None if the token is no longer the one that holds the task.
-    """
-    return _end(tx, sql.COMPLETE, task_id, token, **_NO_FAILURE)
+    """Complete one task; None if the token is no longer the one that holds it."""
+    return complete_all(tx, [(task_id, token)]).get((task_id, token))
 
 
 def completed_with(tx: Transaction, task_id: UUID, token: int) -> Ended | None:
     """How the task was completed, if it was and with this token; nothing is changed."""
     row = tx.execute(sql.COMPLETED_WITH, {"id": task_id, "token": token}).one_or_none()
-    return Ended(**row._asdict()) if row else None
+    return _ended(row) if row else None
 
 
 def fail(tx: Transaction, task_id: UUID, token: int, failure: Failure) -> Ended | None:

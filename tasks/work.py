@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from uuid import UUID
@@ -19,6 +19,7 @@ from tasks import records, states
 from tasks.ending import Endings, Save, Transition
 from tasks.errors import LeaseLost, StaleMessage, TimeLimitReached
 from tasks.kinds import Kind
+from tasks.together import Together
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +85,7 @@ class Claim:
             DatabaseAway
         """
         self.check()
-        self._work.end(self, states.complete, save=save)
+        self._work.complete(self, save)
 
     def poll(self, save: Save, *, for_s: float) -> None:
         """What the task waits for isn't done yet: store what there is, and look again in `for_s` seconds.
@@ -136,6 +137,7 @@ class Work:
         self._held: dict[tuple[UUID, int], Claim] = {}
         self._thread = threading.local()
         self._stopping = threading.Event()
+        self._claims = Together(self._claim_all)
 
     @contextmanager
     def claimed(self, kind_name: str, task_id: str) -> Iterator[Claim]:
@@ -162,25 +164,27 @@ class Work:
                 raise RuntimeError(f"the {kind.name} actor returned without completing its task")
 
     def _claim(self, kind: Kind, task_id: UUID) -> records.Claimed | None:
+        wanted = records.Wanted(task_id, getattr(self._thread, "dispatch", None), kind.time_limit_s)
         unsure = False
         while True:
             try:
-                with self._database.statement() as tx:
-                    # Was it the claim's answer alone that was lost? No one else has this worker's name.
-                    if unsure and (mine := states.claimed_by(tx, task_id, self.worker)) is not None:
-                        return mine
-                    return states.claim(
-                        tx,
-                        kind,
-                        task_id,
-                        worker=self.worker,
-                        lease_s=self._lease_s,
-                        dispatch=getattr(self._thread, "dispatch", None),
-                    )
+                # Was it the claim's answer alone that was lost? No one else has this worker's name.
+                if unsure and (mine := self._claimed(task_id)) is not None:
+                    return mine
+                return self._claims(wanted) or self._claim_all([wanted])[0]
             except DatabaseAway:
                 unsure = True
                 if self._stopping.wait(_CLAIM_AGAIN_S):
                     raise
+
+    def _claimed(self, task_id: UUID) -> records.Claimed | None:
+        with self._database.statement() as tx:
+            return states.claimed_by(tx, task_id, self.worker)
+
+    def _claim_all(self, wanted: Sequence[records.Wanted]) -> list[records.Claimed | None]:
+        with self._database.statement() as tx:
+            claimed = states.claim(tx, wanted, worker=self.worker, lease_s=self._lease_s)
+        return [claimed.get(each.id) for each in wanted]
 
     def received(self, message_id: str) -> None:
         """This thread's next claim is for a message of this id."""
@@ -209,6 +213,10 @@ class Work:
         """Give the task back for `for_s` seconds, and its attempt too."""
         self.end(claim, partial(states.snooze, failure=failure, for_s=for_s), failure=failure)
 
+    def complete(self, claim: Claim, save: Save) -> None:
+        """Raises LeaseLost, DatabaseAway: see `Endings.complete`."""
+        self._end(claim, partial(self._endings.complete, claim.task, save, patience_s=self._lease_s))
+
     def end(
         self,
         claim: Claim,
@@ -218,9 +226,22 @@ class Work:
         failure: records.Failure | None = None,
     ) -> None:
         """Raises LeaseLost, DatabaseAway: see `Endings.end`."""
-        ended = self._endings.end(
-            claim.task, transition, save=save, failure=failure, patience_s=self._lease_s
+        end = partial(
+            self._endings.end,
+            claim.task,
+            transition,
+            save=save,
+            failure=failure,
+            patience_s=self._lease_s,
         )
+        self._end(claim, end, failure)
+
+    def _end(
+        self, claim: Claim, end: Callable[[], records.Ended], failure: records.Failure | None = None
+    ) -> None:
+        with claim.guard:  # what comes now has limits of its own, and others may wait for it
+            claim.limited = True
+        ended = end()
         ran_s = time.monotonic() - claim.begun_s
         self._metrics.worked(claim.kind.name, ran_s)
         self.forget(claim)

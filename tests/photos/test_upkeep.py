@@ -107,9 +107,9 @@ def test_what_was_deleted_while_verify_ran_is_no_mismatch(
     class Deleting(PhotoStates):
         """Deletes the photo at the last moment before verify locks it."""
 
-        def lock(self, tx: Transaction, subject: UUID) -> None:
+        def lock(self, tx: Transaction, *subjects: UUID) -> None:
             client.ask("DELETE", f"/v1/photos/{photo_id}", headers=headers)
-            super().lock(tx, subject)
+            super().lock(tx, *subjects)
 
     headers = auth()
     key = first_key(database)

@@ -36,9 +36,10 @@ class PlainSubjects:
     def __init__(self) -> None:
         self.settled: list[UUID] = []
 
-    def lock(self, tx: Transaction, subject: UUID) -> None:
+    def lock(self, tx: Transaction, *subjects: UUID) -> None:
         """Two endings of one subject go one after the other, as with a row's lock."""
-        tx.execute("SELECT pg_advisory_xact_lock(:key)", {"key": subject.int % 2**62})
+        for subject in sorted(subjects):
+            tx.execute("SELECT pg_advisory_xact_lock(:key)", {"key": subject.int % 2**62})
 
     def settle(self, tx: Transaction, subject: UUID) -> None:
         """Note it, if the transaction commits."""

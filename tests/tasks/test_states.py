@@ -245,6 +245,7 @@ def test_completion_is_published_for_whoever_listens(layer: Layer) -> None:
     good, bad = layer.submit(), layer.submit()
     layer.claim(good).complete(nothing)
     layer.work.fail(layer.claim(bad), BROKEN)
+    layer.broker.consume("join").close()  # a consumer's exchange takes it along
     got = [pubsub.get_message(timeout=2) for _ in range(2)]
     assert [(message["channel"], message["data"]) for message in got] == [
         (b"task:completed:join", str(good).encode()),
