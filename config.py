@@ -48,7 +48,7 @@ class Settings:
     relay_s: float = 1.0
     scan_s: float = 5.0
     retention_s: float = 7 * 86_400.0
-    worker_slots: int = 3
+    worker_slots: int = 4
     decoder_memory_bytes: int = 4096 * MIB
     analysis_url: str = ""
     analysis_key: str = field(default="", repr=False)
@@ -126,7 +126,7 @@ class Settings:
     @property
     def decoders(self) -> int:
         """Pictures that a worker process decodes at once; one more task may be claimed or stored."""
-        return max(1, self.worker_slots - 1)
+        return max(1, self.worker_slots - 2)
 
     @property
     def shared_previews_url(self) -> str:

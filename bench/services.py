@@ -53,11 +53,11 @@ def safelight(urls: Urls, folder: Path, slots: int) -> Service:
         port=any_free_port(),
         monitoring_port=any_free_port(),
         rate_limit="1000000/minute",
-        worker_slots=slots + 1,
+        worker_slots=slots + 2,
     )
     with closing(Database(settings.database_url, pool_size=1)) as database:
         key = Keys(database).create("bench", ("photos:write", "photos:read"))
-    actors = ["-m", "dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", str(slots + 1)]
+    actors = ["-m", "dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", str(slots + 2)]
     return Service(
         "safelight",
         {

@@ -14,8 +14,6 @@ import traceback
 from multiprocessing.connection import Connection
 
 _PR_SET_PDEATHSIG = 1
-# parameters of mallopt(3)
-_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 
 
 def main(socket: int, memory_bytes: int, parent: int) -> None:
@@ -28,7 +26,6 @@ def main(socket: int, memory_bytes: int, parent: int) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "linux":
         _die_with(parent)
-        _keep_freed_memory()
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     connection = Connection(socket)
     with contextlib.suppress(EOFError, OSError):
@@ -50,15 +47,6 @@ def _die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before we asked
         sys.exit(1)
-
-
-def _keep_freed_memory() -> None:
-    """Have malloc keep what one picture freed for the next: asking the kernel costs 15-40 ms a photo."""
-    libc = ctypes.CDLL(None)
-    if hasattr(libc, "mallopt"):  # not in musl
-        libc.mallopt(_MMAP_THRESHOLD, 256 << 20)
-        libc.mallopt(_TRIM_THRESHOLD, 512 << 20)
-        libc.mallopt(_TOP_PAD, 64 << 20)
 
 
 def _answer(job: bytes) -> bytes:
