@@ -125,7 +125,7 @@ class Settings:
 
     @property
     def decoders(self) -> int:
-        """Pictures that a worker process decodes at once; one more task may be claimed or stored."""
+        """Pictures that a worker process decodes at once; two more tasks may be claimed or stored."""
         return max(1, self.worker_slots - 2)
 
     @property

@@ -26,8 +26,8 @@ T = TypeVar("T")
 _START_LIMIT_S = 60
 # how long an exception that another thread raises in the caller may have to wait
 _GLANCE_S = 0.5
-# How a decoder's malloc goes about bitmaps: what one picture freed is kept for the next, as to get it from the
-# kernel and give it back costs 15 to 40 ms a photo; and big pages (if the kernel lets those have them who ask).
+# How a decoder's glibc goes about bitmaps. What one picture freed is kept for the next: to get it from the
+# kernel and give it back costs 15 to 40 ms a photo. And its pages are big ones, where the kernel lets them be.
 _TUNABLES = ":".join(
     f"glibc.malloc.{name}={value}"
     for name, value in {

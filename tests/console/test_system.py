@@ -16,7 +16,7 @@ def test_dependencies_processes_and_the_relay_are_told(page: Page) -> None:
     for name in ("PostgreSQL", "Redis or Valkey", "Store"):
         expect(page.get_by_role("listitem").filter(has_text=name)).to_contain_text("up")
     expect(page.get_by_text(re.compile("^PostgreSQL [0-9.]+, started"))).to_be_visible()
-    expect(page.get_by_role("cell", name="worker, 3 slots")).to_be_visible()
+    expect(page.get_by_role("cell", name="worker, 4 slots")).to_be_visible()
     expect(page.get_by_role("cell", name="API", exact=True).first).to_be_visible()
     expect(page.get_by_text(re.compile("^last round .* ago by "))).to_be_visible()
     expect(page.get_by_role("link", name="API", exact=True)).to_have_attribute("href", "/docs")
