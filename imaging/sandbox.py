@@ -27,7 +27,7 @@ _START_LIMIT_S = 60
 # how long an exception that another thread raises in the caller may have to wait
 _GLANCE_S = 0.5
 # How a decoder's glibc goes about bitmaps. What one picture freed is kept for the next: to get it from the
-# kernel and give it back costs 15 to 40 ms a photo. And its pages are big ones, where the kernel lets them be.
+# kernel and give it back costs 15 to 40 ms a photo. Its pages are big ones, where the kernel lets them be.
 _TUNABLES = ":".join(
     f"glibc.malloc.{name}={value}"
     for name, value in {

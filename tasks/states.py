@@ -116,7 +116,7 @@ def claim(tx: Transaction, wanted: Sequence[Wanted], *, worker: str, lease_s: fl
     Returns:
         Those that were to be had, by their ids.
     """
-    columns = {
+    columns: dict[str, list[Any]] = {
         "id": [each.id for each in wanted],
         "dispatch": [each.dispatch for each in wanted],
         "limit_s": [each.limit_s + LIMIT_GRACE_S for each in wanted],

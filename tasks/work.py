@@ -154,8 +154,10 @@ class Work:
         task = self._claim(kind, UUID(task_id))
         if task is None:
             raise StaleMessage(f"task {task_id} isn't queued")
-        claim = self._thread.claim = Claim(self, task, kind)
-        self._held[task.id, task.token] = claim
+        claim = Claim(self, task, kind)
+        if self._held.setdefault(task.claim, claim) is not claim:  # another thread had a message of it too
+            raise StaleMessage(f"task {task_id} is in hand here")
+        self._thread.claim = claim
         with logging_with(**claim.log_fields):
             logger.debug("claimed")
             self._metrics.begun(kind.name, task.waited_s)
@@ -184,7 +186,7 @@ class Work:
     def _claim_all(self, wanted: Sequence[records.Wanted]) -> list[records.Claimed | None]:
         with self._database.statement() as tx:
             claimed = states.claim(tx, wanted, worker=self.worker, lease_s=self._lease_s)
-        return [claimed.get(each.id) for each in wanted]
+        return [claimed.pop(each.id, None) for each in wanted]  # two may have asked for the same
 
     def received(self, message_id: str) -> None:
         """This thread's next claim is for a message of this id."""
@@ -251,7 +253,7 @@ class Work:
         """Hold a claim no longer: it was ended, here or elsewhere, or its lease is left to run out."""
         with claim.guard:
             claim.ended = True
-        self._held.pop((claim.task.id, claim.token), None)
+        self._held.pop(claim.task.claim, None)
 
     def held(self) -> list[Claim]:
         """The claims that all threads have in hand at this moment."""
@@ -267,10 +269,10 @@ class Work:
         if not held:
             return
         with self._database.statement() as tx:
-            pairs = [(claim.task.id, claim.token) for claim in held]
+            pairs = [claim.task.claim for claim in held]
             kept = states.touch(tx, pairs, lease_s=self._lease_s)
         for claim in held:
-            if (claim.task.id, claim.token) not in kept and not claim.ended:
+            if claim.task.claim not in kept and not claim.ended:
                 claim.lost.set()
 
     def enforce_limits(self) -> None:

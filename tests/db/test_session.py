@@ -5,16 +5,18 @@ from __future__ import annotations
 import contextlib
 import logging
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from db import prepared
 from db.prepared import Prepared
 from db.session import Database, DatabaseAway
 from embedded.ports import any_free_port
+from observability.logs import context, logging_with
 from tasks.errors import TimeLimitReached
 
 PLACE = "47.1234 N"
@@ -287,3 +289,94 @@ def test_instants_are_in_utc(database: Database) -> None:
         assert tx.execute("SHOW timezone").scalar_one() == "UTC"
         now = tx.execute("SELECT clock_timestamp()").scalar_one()
     assert now.utcoffset().total_seconds() == 0
+
+
+_INSERT = Prepared("insert_queue", INSERT)
+_COUNT = Prepared("count_queues", "SELECT count(*) FROM queues WHERE name >= :name")
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What went past SQLAlchemy: a list of statements a round trip."""
+    run, sent = prepared.run, []
+
+    def note(connection: Connection, statements: Sequence[prepared.Statement]) -> Any:
+        sent.append([sql.split("_")[0].split("(")[0] for sql, _ in statements])
+        return run(connection, statements)
+
+    monkeypatch.setattr(prepared, "run", note)
+    return sent
+
+
+def test_what_is_deferred_goes_with_the_next_statement_in_order(
+    other: Database, sent: list[list[str]]
+) -> None:
+    for name in ("a%s", "b"):
+        with other.transaction() as tx:
+            tx.defer(_INSERT, {"name": name})
+            assert tx.execute(_COUNT, {"name": ""}).scalar_one() == (1 if name == "a%s" else 2)
+    assert sent[-2:] == [["BEGIN", "EXECUTE insert", "EXECUTE count"], ["COMMIT"]]
+    assert names(other) == ["a%s", "b"]
+
+
+def test_what_is_deferred_last_goes_with_the_commit(other: Database, sent: list[list[str]]) -> None:
+    for name in ("a", "b"):
+        with other.transaction() as tx:
+            tx.defer(_INSERT, {"name": name})
+    assert sent[-1] == ["BEGIN", "EXECUTE insert", "COMMIT"]
+    assert names(other) == ["a", "b"]
+
+
+def test_nothing_that_is_deferred_is_lost_while_a_connection_learns_its_statements(other: Database) -> None:
+    with other.transaction() as tx:
+        tx.defer(_INSERT, {"name": "a"})
+        tx.defer(Prepared("insert_too", INSERT), {"name": "b"})
+        tx.execute(Prepared("insert_at_once", INSERT), {"name": "c"})
+        tx.defer(Prepared("insert_late", INSERT), {"name": "d"})
+        assert list(tx.execute("SELECT name FROM queues ORDER BY name").scalars()) == ["a", "b", "c", "d"]
+    assert names(other) == ["a", "b", "c", "d"]
+
+
+def test_what_is_deferred_and_fails_rolls_all_back(other: Database) -> None:
+    def twice() -> None:
+        with other.transaction() as tx:
+            tx.execute(_INSERT, {"name": "a"})
+            tx.defer(_INSERT, {"name": "a"})
+
+    for _ in range(2):  # when the connection knows the statement, too
+        with pytest.raises(IntegrityError):
+            twice()
+    assert names(other) == []
+
+
+def test_a_block_that_raises_sends_nothing_that_is_deferred(other: Database) -> None:
+    def fail() -> None:
+        with other.transaction() as tx:
+            tx.defer(_INSERT, {"name": "a"})
+            raise LookupError
+
+    with pytest.raises(LookupError):
+        fail()
+    assert names(other) == []
+
+
+def test_where_each_statement_is_committed_or_nothing_prepared_nothing_is_deferred(
+    other: Database, migrated_url: str
+) -> None:
+    with other.statement() as tx:
+        tx.defer(_INSERT, {"name": "a"})
+        assert names(other) == ["a"]
+    plain = Database(migrated_url, prepares=False)
+    with plain.transaction() as tx:
+        tx.defer(_INSERT, {"name": "b"})
+        assert tx.execute(_COUNT, {"name": ""}).scalar_one() == 2
+    plain.close()
+    assert names(other) == ["a", "b"]
+
+
+def test_a_callback_logs_as_whoever_asked_for_it_would(database: Database) -> None:
+    seen: list[object] = []
+    with database.transaction() as tx, logging_with(trace_id="mine"):
+        tx.after_commit(lambda: seen.append(context().get("trace_id")))
+        seen.append("not yet")
+    assert seen == ["not yet", "mine"]

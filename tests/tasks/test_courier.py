@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from threading import Thread
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -221,3 +223,70 @@ def test_a_consumer_that_has_enough_in_hand_says_nothing_of_redis(
             assert next(full) is None
     assert len([entry for entry in caplog.records if entry.name == "tasks.courier"]) == 1
     server.start()
+
+
+def test_a_consumer_fetches_again_when_half_of_what_it_had_is_done(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+    Courier(broker).send([dispatch() for _ in range(10)])
+    asked: list[tuple[int, int]] = []
+    exchange = broker.exchange
+
+    def note(queue: str, done: Sequence[str], wanted: int, *news: Any) -> list[bytes]:
+        asked.append((len(done), wanted))
+        return exchange(queue, done, wanted, *news)
+
+    monkeypatch.setattr(broker, "exchange", note)
+    consumer = broker.consume("join", prefetch=4)
+    messages = [next(consumer) for _ in range(4)]
+    assert asked == [(0, 4)]
+    waiting = Thread(target=lambda: messages.append(next(consumer)))
+    waiting.start()
+    for message in messages[:2]:
+        assert message is not None
+        consumer.ack(message)
+    waiting.join(10)
+    assert len(messages) == 5
+    assert asked[1:] in ([(2, 2)], [(1, 1)])  # the latter if this thread was late by 50 ms
+
+
+def test_what_ended_is_published_with_the_next_exchange_and_lost_with_redis(server: Server) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+    pubsub = broker.client.pubsub(ignore_subscribe_messages=True)
+    pubsub.subscribe("task:completed:join")
+    until(lambda: broker.client.pubsub_numsub("task:completed:join")[0][1] == 1)
+    Courier(broker).announce("task:completed:join", "one")
+    assert next(broker.consume("join")) is None
+    assert pubsub.get_message(timeout=5) is None  # that it subscribed
+    heard = pubsub.get_message(timeout=5)
+    assert heard is not None
+    assert heard["data"] == b"one"
+    pubsub.close()
+    server.kill()
+    Courier(broker).announce("task:completed:join", "two")
+    with pytest.raises(ConnectionClosed):
+        next(broker.consume("join"))
+    assert not broker.news
+    server.start()
+
+
+def test_an_idle_consumer_is_woken_by_an_ack(server: Server) -> None:
+    broker = make_broker(connect(server.url))
+    broker.declare_queue("join")
+    Courier(broker).send([dispatch()])
+    consumer: Any = broker.consume("join", prefetch=4)
+    message = next(consumer)
+    consumer.misses = 20  # so it would sleep as long as it does
+    consumer.timeout = 60_000
+    waiting = Thread(target=lambda: next(consumer))
+    waiting.start()
+    until(lambda: consumer.misses > 20)
+    consumer.ack(message)
+    waiting.join(10)
+    assert not waiting.is_alive()
+    consumer.timeout = 0
+    next(consumer)
+    assert broker.client.hlen("dramatiq:join.msgs") == 0

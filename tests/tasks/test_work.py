@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import pytest
 
 from db.session import Database, DatabaseAway, Transaction
-from tests.tasks.layer import JOIN, Layer
+from tasks.errors import StaleMessage
+from tests.tasks.layer import JOIN, Layer, together
 from tests.waiting import until
 
 
@@ -78,3 +79,14 @@ def test_tasks_published_while_redis_was_away_are_sent_when_it_is_back(
     until(lambda: back.relay.round() is None or back.messages() == {task_id})
     back.claim(task_id, JOIN).complete(lambda tx: None)
     assert back.task(task_id).state == "completed"
+
+
+def test_a_claim_whose_answer_was_lost_goes_to_one_of_two_that_have_a_message_of_it(
+    unsure: LosesAnswers, redis_url: str
+) -> None:
+    layer = Layer(unsure, redis_url)
+    task_id = layer.submit()
+    unsure.lose = 2
+    got: list[int] = []
+    raised = together([lambda: got.append(layer.claim(task_id).token)] * 2)
+    assert (got, [type(error) for error in raised]) == ([1], [StaleMessage])
