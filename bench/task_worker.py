@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 import dramatiq
 from dramatiq import Message
+from dramatiq.brokers.redis import RedisBroker
 from sqlalchemy import Connection, event
 
 from db import prepared
@@ -113,8 +114,10 @@ def _declare(mode: str) -> None:
         pass
 
     if mode == BARE:
-        dramatiq.actor(broker=mine.broker, actor_name=BARE, queue_name=BARE)(bare)
+        broker: dramatiq.Broker = RedisBroker(client=connect(urls[1]), middleware=[])
+        dramatiq.actor(broker=broker, actor_name=BARE, queue_name=BARE)(bare)
     else:
+        broker = mine.broker
         presence = Presence(mine.broker.client, mine.registry, role="worker", interval_s=5.0)
         mine.broker.add_middleware(RetryTasks(mine.work))
         mine.broker.add_middleware(
@@ -130,7 +133,7 @@ def _declare(mode: str) -> None:
             )
         )
         dramatiq.actor(broker=mine.broker, actor_name=NOOP.name, queue_name=NOOP.name)(noop)
-    dramatiq.set_broker(mine.broker)
+    dramatiq.set_broker(broker)
 
 
 if _mode := os.environ.get("BENCH_MODE"):
