@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import copy_context
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, overload
 
 from psycopg2.extensions import TRANSACTION_STATUS_IDLE, TRANSACTION_STATUS_INERROR
@@ -50,6 +49,10 @@ class DatabaseAway(Exception):
     """PostgreSQL can't be reached, or went away in the middle of a transaction."""
 
 
+Callback = Callable[[], None]
+_PASSED_OVER = "a statement failed and was passed over: PostgreSQL would roll back"
+
+
 class Transaction:
     """One open transaction; callbacks given to `after_commit` run when it has committed, in order.
 
@@ -57,17 +60,21 @@ class Transaction:
     many a statement.
 
     Args:
+        begin: what goes before the first statement; where each is committed, before each.
         prepares: keep plans of `Prepared` statements.
         commits_each: PostgreSQL commits each statement by itself, and there is no BEGIN.
     """
 
-    def __init__(self, connection: Connection, *, prepares: bool, commits_each: bool) -> None:
+    def __init__(
+        self, connection: Connection, begin: Sequence[str], *, prepares: bool, commits_each: bool
+    ) -> None:
+        self._begin = [(sql, None) for sql in begin]
         self._connection = connection
         self._prepares = prepares
         self._commits_each = self._begun = commits_each
-        self._to_commit = False
+        self._failed = False
         self._deferred: list[prepared.Statement] = []
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callback] = []
 
     @overload
     def execute(self, statement: Prepared, parameters: Mapping[str, Any]) -> Rows: ...
@@ -104,13 +111,22 @@ class Transaction:
         else:
             self.execute(statement, parameters)
 
-    def after_commit(self, callback: Callable[[], None]) -> None:
-        """Run `callback` once the commit is known to have succeeded, in the context (logs, traces) of now.
+    def after_commit(self, callback: Callback) -> None:
+        """Run `callback` once the commit is known to have succeeded.
 
         A callback is a hint to someone (a message, a metric): if it raises, that is logged and the
         transaction stands.
         """
-        self._callbacks.append(partial(copy_context().run, callback))
+        self._callbacks.append(callback)
+
+    @contextmanager
+    def callbacks(self) -> Iterator[list[Callback]]:
+        """The callbacks given within the block, for its caller to run (`run_all`) after the commit."""
+        others, self._callbacks = self._callbacks, []
+        try:
+            yield self._callbacks
+        finally:
+            self._callbacks = others
 
     def _call(self, statement: Prepared) -> str:
         return statement.call(self._run, self._connection.info.setdefault("prepared", {}))
@@ -121,29 +137,37 @@ class Transaction:
     def _send(self, *last: prepared.Statement) -> Rows:
         statements = [*self._deferred, *last]
         self._deferred.clear()
-        if not self._begun:
-            statements.insert(0, ("BEGIN", None))
-            self._begun = self._to_commit = True
-        return prepared.run(self._connection, statements)
+        if self._commits_each or not self._begun:
+            statements = [*self._begin, *statements]
+            self._begun = True
+        try:
+            return prepared.run(self._connection, statements)
+        except BaseException:
+            self._failed = not self._commits_each
+            raise
 
     def _check(self) -> None:
         if self._connection.invalidated:  # it would be replaced unnoticed, in the middle of a transaction
             raise DatabaseAway("the connection was lost")
+        if self._failed:
+            raise RuntimeError(_PASSED_OVER)
 
     def _commit(self) -> None:
         self._check()
-        if self._to_commit or self._deferred:
+        if self._begun or self._deferred:
             driver: Any = self._connection.connection.driver_connection
             if driver.get_transaction_status() == TRANSACTION_STATUS_INERROR:
-                raise RuntimeError("a statement failed and was passed over: PostgreSQL would roll back")
+                raise RuntimeError(_PASSED_OVER)
             self._run("COMMIT")
 
-    def _run_callbacks(self) -> None:
-        for callback in self._callbacks:
-            try:
-                callback()
-            except Exception:
-                logger.warning("after-commit callback failed", exc_info=True)
+
+def run_all(callbacks: Iterable[Callback]) -> None:
+    """Run what was to run after a commit; what one of them raises is logged."""
+    for callback in callbacks:
+        try:
+            callback()
+        except Exception:
+            logger.warning("after-commit callback failed", exc_info=True)
 
 
 class Database:
@@ -187,29 +211,38 @@ class Database:
         _ask_the_rested(self._engine)
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
+    def transaction(self, *, lock_timeout_s: float | None = None) -> Iterator[Transaction]:
         """Commit at the end of the block, roll back if it raises.
 
+        Args:
+            lock_timeout_s: how long it waits for a lock, if not as long as all others.
+
         Raises:
-            DatabaseAway: PostgreSQL can't be reached. Raised at the commit, the outcome is unknown.
+            DatabaseAway: PostgreSQL can't be reached, or a lock can't be had. Raised at the commit, the
+                outcome is unknown.
         """
+        begin = ["BEGIN", *_waiting(lock_timeout_s)]
         with _translating(), self._engine.connect() as connection:
-            transaction = Transaction(connection, prepares=self._prepares, commits_each=False)
+            transaction = Transaction(connection, begin, prepares=self._prepares, commits_each=False)
             yield transaction
             transaction._commit()
-        transaction._run_callbacks()
+        run_all(transaction._callbacks)
 
     @contextmanager
-    def statement(self) -> Iterator[Transaction]:
+    def statement(self, *, lock_timeout_s: float | None = None) -> Iterator[Transaction]:
         """A block each of whose statements PostgreSQL commits by itself: for one, or to read.
 
         That saves a round trip.
 
+        Args:
+            lock_timeout_s: how long `Prepared` ones wait for a lock, if not as long as all others.
+
         Raises:
-            DatabaseAway: PostgreSQL can't be reached, or the outcome is unknown.
+            DatabaseAway: PostgreSQL can't be reached, or a lock can't be had, or the outcome is unknown.
         """
+        begin = _waiting(lock_timeout_s)
         with _translating(), self._engine.connect() as connection:
-            yield Transaction(connection, prepares=self._prepares, commits_each=True)
+            yield Transaction(connection, begin, prepares=self._prepares, commits_each=True)
 
     def check(self) -> None:
         """Raises DatabaseAway if PostgreSQL doesn't answer."""
@@ -219,6 +252,10 @@ class Database:
     def close(self) -> None:
         """Close every pooled connection that isn't in use."""
         self._engine.dispose()
+
+
+def _waiting(lock_timeout_s: float | None) -> list[str]:
+    return [] if lock_timeout_s is None else [f"SET LOCAL lock_timeout = {lock_timeout_s * 1000:.0f}"]
 
 
 def _roll_back_what_is_open(engine: Engine) -> None:

@@ -174,12 +174,13 @@ class _Child:
     def _exec(socket: Connection, memory_bytes: int) -> subprocess.Popen[bytes]:
         number = socket.fileno()
         arguments = map(str, (number, memory_bytes, os.getpid()))
+        tunables = ":".join(filter(None, [os.environ.get("GLIBC_TUNABLES"), _TUNABLES]))
         path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)  # noqa: PTH109
         return subprocess.Popen(  # noqa: S603 (nothing of it comes from outside)
             [sys.executable, "-m", "imaging.sandbox_child", *arguments],
             pass_fds=[number],
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path, "GLIBC_TUNABLES": _TUNABLES},
+            env={**os.environ, "PYTHONPATH": path, "GLIBC_TUNABLES": tunables},
         )
 
     def can_work(self, jobs_per_process: int) -> bool:

@@ -60,7 +60,7 @@ class PhotoStates:
         self._metrics = metrics
 
     def lock(self, tx: Transaction, *subjects: UUID) -> None:
-        """Lock the photos' rows: finishing and deleting lock the photo first, then its tasks."""
+        """Lock the photos' rows, with the next statement: whoever changes a photo's tasks locks it first."""
         tx.defer(_LOCK, {"ids": list(subjects)})
 
     def settle(self, tx: Transaction, subject: UUID) -> None:

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from db.session import Database, DatabaseAway, Transaction
+from db.session import Callback, Database, DatabaseAway, Transaction, run_all
 from observability.metrics import TaskMetrics
 from tasks import states
 from tasks.courier import Courier
 from tasks.errors import LeaseLost
 from tasks.records import Ended, Failure, Held
 from tasks.submit import Submitter
-from tasks.together import Together
+from tasks.together import LOCK_TIMEOUT_S, Together
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,10 @@ class Subjects(Protocol):
     """What tasks are about, as far as this room needs to know it."""
 
     def lock(self, tx: Transaction, *subjects: UUID) -> None:
-        """Lock the subjects' rows, in the order of their ids, so that tasks of one end one after another."""
+        """Lock the subjects' rows, in the order of their ids, so that tasks of one end one after another.
+
+        That may come with the next statement.
+        """
 
     def settle(self, tx: Transaction, subject: UUID) -> None:
         """Set the subject's own state right after one of its tasks changed."""
@@ -44,6 +47,9 @@ class _Completion:
     task: Held
     save: Save
     context: Context
+
+
+_Completed = tuple[Ended, list[Callback]]
 
 
 class Endings:
@@ -70,27 +76,35 @@ class Endings:
         Raises:
             LeaseLost, DatabaseAway
         """
-        ended = self._completions(_Completion(task, save, copy_context()))
-        if ended is None:  # by itself it shows what was in the way, and of which
+        answer = self._completions(_Completion(task, save, copy_context()))
+        if answer is None:  # by itself it shows what was in the way, and of which
             return self.end(task, states.complete, save=save, patience_s=patience_s)
+        ended, callbacks = answer
+        run_all(callbacks)
         self._tell(task, ended)
         return ended
 
-    def _complete_all(self, completions: Sequence[_Completion]) -> list[Ended | None]:
+    def _complete_all(self, completions: Sequence[_Completion]) -> list[_Completed | None]:
         """Complete those that can be, or none; for the others there is None."""
+        answers: dict[tuple[UUID, int], _Completed] = {}
         try:
-            with self._database.transaction() as tx:
+            with self._database.transaction(lock_timeout_s=LOCK_TIMEOUT_S) as tx:
                 self._subjects.lock(tx, *{each.task.subject for each in completions})
                 ended = states.complete_all(tx, [each.task.claim for each in completions])
                 done = [each for each in completions if each.task.claim in ended]
+                last = {each.task.subject: each for each in done}
                 for each in done:
-                    each.context.run(self._keep, tx, each.task, ended[each.task.claim], each.save)
-                for last in {each.task.subject: each for each in done}.values():
-                    last.context.run(self._subjects.settle, tx, last.task.subject)
+                    task = each.task
+                    with tx.callbacks() as callbacks:
+                        each.context.run(self._keep, tx, task, ended[task.claim], each.save)
+                        if last[task.subject] is each:
+                            each.context.run(self._subjects.settle, tx, task.subject)
+                    answers[task.claim] = ended[task.claim], callbacks
         except Exception as error:  # noqa: BLE001 (each finds out by itself)
-            logger.debug("not completed together: %s", error)
+            level = logging.DEBUG if isinstance(error, DatabaseAway) else logging.WARNING
+            logger.log(level, "%d not completed together: %s", len(completions), type(error).__name__)
             return [None] * len(completions)
-        return [ended.get(each.task.claim) for each in completions]
+        return [answers.get(each.task.claim) for each in completions]
 
     def end(
         self,

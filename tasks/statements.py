@@ -102,7 +102,7 @@ def _claim(name: str, which: str, *, chosen: str = "", limit_s: str = ":limit_s"
             lease_until = clock_timestamp() + make_interval(secs => :lease_s),
             lease_limit = clock_timestamp() + make_interval(secs => {limit_s})
         {which}
-        RETURNING tasks.id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, worker,
+        RETURNING id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, worker,
                   started_at, extract(epoch FROM started_at - run_at)::float8 AS waited_s,
                   extract(epoch FROM started_at - begun_at)::float8 AS age_s
     ), attempt AS (
@@ -121,10 +121,10 @@ def _claim(name: str, which: str, *, chosen: str = "", limit_s: str = ":limit_s"
 
 
 CLAIM = _claim("claim_task", f"WHERE id = :id AND {_FREE.format(dispatch='CAST(:dispatch AS bigint)')}")
-# LATERAL has each looked up by its id, whatever the planner makes of how many there are: the plan is kept.
+# By LATERAL and ANY each is looked up by its id, whatever the planner, which plans once, makes of how many.
 CLAIM_MANY = _claim(
     "claim_tasks",
-    "FROM free WHERE tasks.id = free.id",
+    "WHERE id = ANY(ARRAY(SELECT id FROM free))",
     chosen=f"""free AS (
         SELECT task.id, limit_s
         FROM unnest(CAST(:id AS uuid[]), CAST(:dispatch AS bigint[]), CAST(:limit_s AS float8[]))
@@ -134,7 +134,7 @@ CLAIM_MANY = _claim(
             FOR UPDATE SKIP LOCKED
         ) AS task
     ), """,
-    limit_s="limit_s",
+    limit_s="(SELECT max(limit_s) FROM free WHERE free.id = tasks.id)",
 )
 
 CLAIMED_BY = """
@@ -181,7 +181,7 @@ def _ending(
         UPDATE tasks
         SET {changes}, lease_until = NULL, lease_limit = NULL
         {which}
-        RETURNING tasks.id, kind, subject, token, rerun, error_type, attempts, {outcome} AS outcome,
+        RETURNING id, kind, subject, token, rerun, error_type, attempts, {outcome} AS outcome,
                   CASE WHEN state = 'pending' THEN run_at END AS next_run_at
     ), attempt AS (
         UPDATE attempts
@@ -219,7 +219,7 @@ COMPLETE_MANY = _ending(
     "complete_tasks",
     _COMPLETED,
     "'completed'",
-    which="FROM held WHERE tasks.id = held.id",
+    which="WHERE id = ANY(ARRAY(SELECT id FROM held))",
     chosen="""held AS (
         SELECT task.id FROM unnest(CAST(:id AS uuid[]), CAST(:token AS bigint[])) AS claim (id, token)
         CROSS JOIN LATERAL (

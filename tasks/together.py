@@ -1,6 +1,6 @@
 """What several threads ask for at once, done in one go: as a database commits a group.
 
-A thread that finds nobody at work begins at once, so a lone one waits for nothing. Those that come meanwhile
+A thread that finds nobody at it begins at once, so a lone one waits for nothing. Those that come meanwhile
 are gathered, and one of them then asks for all of them.
 """
 
@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar, cast
 
-# Where there are several they come again together: so long the first waits for as many as the last time.
-_GATHER_S = 0.001
+LOCK_TIMEOUT_S = 0.2
+"""How long what is done for several waits for a lock: whoever hangs with one holds up its own tasks alone."""
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -21,7 +21,8 @@ class Together(Generic[Asked, Answer]):
     """A function of many, called with one.
 
     Args:
-        answer: answers several at once, in their order. What it raises is raised to each of them.
+        answer: answers several at once, in their order, and soon: whoever comes meanwhile waits. What it
+            raises is raised to each of them.
     """
 
     def __init__(self, answer: Callable[[Sequence[Asked]], Sequence[Answer]]) -> None:
@@ -29,16 +30,12 @@ class Together(Generic[Asked, Answer]):
         self._lock = threading.Lock()
         self._gathered: list[_Call[Asked, Answer]] = []
         self._is_led = False
-        self._last_size = 1
-        self._enough = threading.Event()
 
     def __call__(self, asked: Asked) -> Answer:
         """The answer to one; called by any thread, which no exception may interrupt."""
         mine = _Call[Asked, Answer](asked)
         with self._lock:
             self._gathered.append(mine)
-            if len(self._gathered) >= self._last_size:
-                self._enough.set()
             leads, self._is_led = not self._is_led, True
         if not leads:
             mine.woken.acquire()
@@ -49,12 +46,8 @@ class Together(Generic[Asked, Answer]):
         return cast(list[Answer], mine.answers)[0]
 
     def _lead(self) -> None:
-        if self._last_size > 1:
-            self._enough.wait(_GATHER_S)
         with self._lock:
             group, self._gathered = self._gathered, []
-            self._last_size = len(group)
-            self._enough.clear()
         try:
             answers = self._answer([call.asked for call in group])
             for call, answer in zip(group, answers, strict=True):

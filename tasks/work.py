@@ -19,7 +19,7 @@ from tasks import records, states
 from tasks.ending import Endings, Save, Transition
 from tasks.errors import LeaseLost, StaleMessage, TimeLimitReached
 from tasks.kinds import Kind
-from tasks.together import Together
+from tasks.together import LOCK_TIMEOUT_S, Together
 
 logger = logging.getLogger(__name__)
 
@@ -184,7 +184,7 @@ class Work:
             return states.claimed_by(tx, task_id, self.worker)
 
     def _claim_all(self, wanted: Sequence[records.Wanted]) -> list[records.Claimed | None]:
-        with self._database.statement() as tx:
+        with self._database.statement(lock_timeout_s=LOCK_TIMEOUT_S) as tx:
             claimed = states.claim(tx, wanted, worker=self.worker, lease_s=self._lease_s)
         return [claimed.pop(each.id, None) for each in wanted]  # two may have asked for the same
 

@@ -51,7 +51,7 @@ class Stack:
     def __enter__(self) -> Stack:
         try:
             self.start("api", "gunicorn", "app:create_app()")
-            self.start("worker", "dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", "3")
+            self.start("worker", "dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", "4")
             ready = processes.settles(self._ready, timeout_s=_START_S)
             assert ready, f"the service isn't ready:\n{self.log('api')}\n{self.log('worker')}"
         except BaseException:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -14,9 +15,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from db import prepared
 from db.prepared import Prepared
-from db.session import Database, DatabaseAway
+from db.session import Database, DatabaseAway, run_all
 from embedded.ports import any_free_port
-from observability.logs import context, logging_with
 from tasks.errors import TimeLimitReached
 
 PLACE = "47.1234 N"
@@ -374,9 +374,44 @@ def test_where_each_statement_is_committed_or_nothing_prepared_nothing_is_deferr
     assert names(other) == ["a", "b"]
 
 
-def test_a_callback_logs_as_whoever_asked_for_it_would(database: Database) -> None:
-    seen: list[object] = []
-    with database.transaction() as tx, logging_with(trace_id="mine"):
-        tx.after_commit(lambda: seen.append(context().get("trace_id")))
-        seen.append("not yet")
-    assert seen == ["not yet", "mine"]
+def test_callbacks_that_are_collected_are_their_callers_to_run(database: Database) -> None:
+    seen: list[str] = []
+    with database.transaction() as tx:
+        tx.after_commit(lambda: seen.append("first"))
+        with tx.callbacks() as callbacks:
+            tx.after_commit(lambda: seen.append("collected"))
+        tx.after_commit(lambda: seen.append("last"))
+    assert seen == ["first", "last"]
+    run_all(callbacks)
+    assert seen == ["first", "last", "collected"]
+
+
+def test_a_shorter_wait_for_locks_is_one_transactions_own(database: Database, other: Database) -> None:
+    lock = Prepared("lock_queue", "SELECT name FROM queues WHERE name = :name FOR UPDATE")
+    with database.transaction() as tx:
+        tx.execute(INSERT, {"name": "a"})
+    with other.statement() as tx:
+        before = tx.execute("SHOW lock_timeout").scalar_one()
+    with database.transaction() as tx:
+        tx.execute("SELECT FROM queues FOR UPDATE")
+        for block in (other.transaction, other.statement):
+            begun_s = time.monotonic()
+            with pytest.raises(DatabaseAway, match="lock timeout"), block(lock_timeout_s=0.1) as waiting:
+                waiting.execute(lock, {"name": "a"})
+            assert time.monotonic() - begun_s < 3
+    with other.statement(lock_timeout_s=0.1) as tx:
+        assert tx.execute(lock, {"name": "a"}).scalar_one() == "a"
+        assert tx.execute("SHOW lock_timeout").scalar_one() == before
+
+
+def test_what_can_not_be_sent_can_not_be_passed_over_either(other: Database) -> None:
+    def pass_over() -> None:
+        with other.transaction() as tx:
+            with contextlib.suppress(ValueError):
+                tx.execute(_COUNT, {"name": "a nul: \0"})
+            tx.execute(_INSERT, {"name": "a"})
+
+    for _ in range(2):  # when the connection knows the statement, too
+        with pytest.raises(RuntimeError, match="passed over"):
+            pass_over()
+    assert names(other) == []

@@ -27,7 +27,7 @@ from tests.stack import ROOT, Stack
 _READY_S = 30
 _DATABASE = "farm"
 # A worker that is killed while it boots shall not hold its master up for Dramatiq's default of 30 s.
-WORKER = ("--processes", "1", "--threads", "3", "--worker-fork-timeout", "3000")
+WORKER = ("--processes", "1", "--threads", "4", "--worker-fork-timeout", "3000")
 
 # An attempt that completed for a task that isn't completed, or twice; an open attempt of a task that isn't
 # in hand; an ended event more or less than once.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -10,7 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from db.session import Database, Transaction
+from db.session import Database, DatabaseAway, Transaction
+from observability.logs import context, logging_with
 from tasks.errors import LeaseLost, StaleMessage
 from tasks.records import Wanted
 from tasks.together import Together
@@ -103,31 +105,26 @@ def test_under_a_crowd_each_gets_the_answer_to_its_own_question() -> None:
     assert wrong == []
 
 
-def held_up(database: Database, layer: Layer) -> tuple[threading.Thread, Callable[[], None]]:
-    """A thread whose completion waits for its subject, so that others gather; and how to let it go on."""
+def held_up(layer: Layer) -> Callable[[], None]:
+    """Have a completion take its time, so that others gather; returns how to let it go on."""
     claim = layer.claim(layer.submit())
-    may = threading.Event()
-    locked = threading.Event()
+    begun, may = threading.Event(), threading.Event()
 
-    def hold() -> None:
-        with database.transaction() as tx:
-            layer.subjects.lock(tx, claim.subject)
-            locked.set()
-            may.wait(10)
+    def save(tx: Transaction) -> None:
+        begun.set()
+        assert may.wait(10)
 
-    holder = threads([hold])[0]
-    assert locked.wait(10)
-    waiting = threads([lambda: claim.complete(lambda tx: None)])[0]
-    until(lambda: layer.work._endings._completions._is_led)
+    waiting = threads([partial(claim.complete, save)])[0]
+    assert begun.wait(10)
 
     def let_go() -> None:
         may.set()
-        holder.join(10)
+        waiting.join(10)
 
-    return waiting, let_go
+    return let_go
 
 
-def test_completions_that_come_together_share_a_transaction(database: Database, layer: Layer) -> None:
+def test_completions_that_come_together_share_a_transaction(layer: Layer) -> None:
     ids = [layer.submit() for _ in range(3)]
     claims = [layer.claim(task_id) for task_id in ids]
     transactions: list[int] = []
@@ -135,11 +132,11 @@ def test_completions_that_come_together_share_a_transaction(database: Database, 
     def save(tx: Transaction) -> None:
         transactions.append(tx.execute("SELECT pg_current_xact_id()::text").scalar_one())
 
-    waiting, let_go = held_up(database, layer)
+    let_go = held_up(layer)
     crowd = threads([partial(claim.complete, save) for claim in claims])
     until(lambda: gathered(layer.work._endings._completions, 3))
     let_go()
-    for thread in [waiting, *crowd]:
+    for thread in crowd:
         thread.join(10)
     assert len(transactions) == 3
     assert len(set(transactions)) == 1
@@ -148,7 +145,7 @@ def test_completions_that_come_together_share_a_transaction(database: Database, 
     assert layer.metric("tasks_total", kind="join", outcome="completed") == 4
 
 
-def test_who_can_not_be_completed_holds_nobody_else_up(database: Database, layer: Layer) -> None:
+def test_who_can_not_be_completed_holds_nobody_else_up(layer: Layer) -> None:
     ids = [layer.submit() for _ in range(4)]
     good, lost, broken, cancelled = [layer.claim(task_id) for task_id in ids]
     layer.rescue(lost.task.id)
@@ -158,7 +155,7 @@ def test_who_can_not_be_completed_holds_nobody_else_up(database: Database, layer
     def fail(tx: Transaction) -> None:
         raise KeyError
 
-    waiting, let_go = held_up(database, layer)
+    let_go = held_up(layer)
     raised: list[BaseException] = []
     crowd = threads(
         [
@@ -176,7 +173,7 @@ def test_who_can_not_be_completed_holds_nobody_else_up(database: Database, layer
     )
     until(lambda: gathered(layer.work._endings._completions, 4))
     let_go()
-    for thread in [waiting, *crowd]:
+    for thread in crowd:
         thread.join(10)
     assert {type(error) for error in raised} == {LeaseLost, KeyError}
     assert len(raised) == 3
@@ -218,3 +215,55 @@ def test_a_task_that_someone_has_locked_holds_up_no_other_claim(database: Databa
     assert layer.claim(locked).task.id == locked
     with pytest.raises(StaleMessage):
         layer.claim(free)
+
+
+def test_who_hangs_with_a_task_locked_holds_a_claim_of_it_up_not_for_long(
+    database: Database, layer: Layer
+) -> None:
+    locked = layer.submit()
+    with database.transaction() as tx:
+        tx.execute("SELECT FROM tasks WHERE id = :id FOR UPDATE", {"id": locked})
+        begun_s = time.monotonic()
+        with pytest.raises(DatabaseAway):
+            layer.work._claim_all([Wanted(locked, None, 5.0)])
+        assert time.monotonic() - begun_s < 3  # PostgreSQL's own limit is 5 s
+
+
+def test_who_hangs_with_a_subject_locked_holds_up_no_other_completion(
+    database: Database, layer: Layer
+) -> None:
+    stuck, free = [layer.claim(layer.submit()) for _ in range(2)]
+    let_go = held_up(layer)
+    with database.transaction() as tx:
+        layer.subjects.lock(tx, stuck.subject)
+        crowd = threads([partial(claim.complete, lambda tx: None) for claim in (stuck, free)])
+        until(lambda: gathered(layer.work._endings._completions, 2))
+        let_go()
+        until(lambda: layer.task(free.task.id).state == "completed", timeout_s=4)
+        assert layer.task(stuck.task.id).state == "processing"
+    for thread in crowd:
+        thread.join(10)
+    assert layer.task(stuck.task.id).state == "completed"
+
+
+def test_what_one_does_after_its_commit_holds_up_no_other(layer: Layer) -> None:
+    slow, other = [layer.claim(layer.submit()) for _ in range(2)]
+    begun, may = threading.Event(), threading.Event()
+    seen: list[object] = []
+
+    def wait() -> None:
+        seen.append(context().get("task_id"))
+        begun.set()
+        assert may.wait(10)
+
+    def complete() -> None:
+        with logging_with(task_id="slow"):
+            slow.complete(lambda tx: tx.after_commit(wait))
+
+    waiting = threads([complete])[0]
+    assert begun.wait(10)
+    other.complete(lambda tx: None)
+    assert layer.task(other.task.id).state == "completed"
+    may.set()
+    waiting.join(10)
+    assert seen == ["slow"]

@@ -21,14 +21,14 @@ class LosesAnswers(Database):
         self.lose = 0
 
     @contextmanager
-    def statement(self) -> Iterator[Transaction]:
-        with super().statement() as tx:
+    def statement(self, *, lock_timeout_s: float | None = None) -> Iterator[Transaction]:
+        with super().statement(lock_timeout_s=lock_timeout_s) as tx:
             yield tx
         self._lose()
 
     @contextmanager
-    def transaction(self) -> Iterator[Transaction]:
-        with super().transaction() as tx:
+    def transaction(self, *, lock_timeout_s: float | None = None) -> Iterator[Transaction]:
+        with super().transaction(lock_timeout_s=lock_timeout_s) as tx:
             yield tx
         self._lose()
 
