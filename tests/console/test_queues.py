@@ -69,7 +69,7 @@ def test_a_workers_task_in_hand_is_seen_and_for_how_long(
         tx.execute("SELECT FROM photos WHERE id = CAST(:id AS uuid) FOR UPDATE", {"id": photo["id"]})
         preview.get_by_role("button", name="Resume Preview").click()
         expect(item.last).to_be_visible()
-        expect(page.get_by_text("of 3 busy")).not_to_have_text("alive, 0 of 3 busy")
+        expect(page.get_by_text("of 4 busy")).not_to_have_text("alive, 0 of 4 busy")
     database.close()
     stack.wait_ready(photo, key)
     expect(item).to_have_count(0)
