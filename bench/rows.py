@@ -11,7 +11,7 @@ from embedded import processes
 
 _ROUNDS = 5
 _WARM = 1_000
-_MEASURED_S = 10.0
+_MEASURED_S = 3.0
 _DONE = """
 SELECT count(*) AS n, CAST(extract(epoch FROM statement_timestamp()) AS float) AS at_s
 FROM attempts WHERE outcome = 'completed'
