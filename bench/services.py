@@ -57,7 +57,16 @@ def safelight(urls: Urls, folder: Path, slots: int) -> Service:
     )
     with closing(Database(settings.database_url, pool_size=1)) as database:
         key = Keys(database).create("bench", ("photos:write", "photos:read"))
-    actors = ["-m", "dramatiq", "actors", "--skip-logging", "--processes", "1", "--threads", str(slots + 2)]
+    actors = [
+        "-m",
+        "dramatiq",
+        "actors",
+        "--skip-logging",
+        "--processes",
+        "1",
+        "--threads",
+        str(settings.worker_slots),
+    ]
     return Service(
         "safelight",
         {

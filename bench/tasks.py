@@ -27,7 +27,6 @@ from bench.task_stack import Bench, Servers
 from bench.task_worker import NOOP, layer
 from embedded import processes
 from tasks import states
-from tasks.errors import StaleMessage
 from tasks.records import Wanted
 
 _CLAIMERS = 16
@@ -78,12 +77,9 @@ def _claim_all(urls: tuple[str, str], ids: list[UUID], name: str) -> list[tuple[
     mine = layer(*urls, name=name)
     got = []
     for task_id in ids:
-        try:
-            with mine.database.statement() as tx:
-                wanted = [Wanted(task_id, None, NOOP.time_limit_s)]
-                claimed = states.claim(tx, wanted, worker=name, lease_s=600).get(task_id)
-        except StaleMessage:
-            continue
+        wanted = [Wanted(task_id, None, NOOP.time_limit_s)]
+        with mine.database.statement() as tx:
+            claimed = states.claim(tx, wanted, worker=name, lease_s=600).get(task_id)
         if claimed:
             got.append((str(claimed.id), claimed.token))
     return got

@@ -42,7 +42,7 @@ class Subjects(Protocol):
 
 @dataclass(frozen=True)
 class _Completion:
-    """What one thread completes; `context` is where its metrics and log lines belong."""
+    """What one thread completes; what another does of it has its `context`: trace id, log lines."""
 
     task: Held
     save: Save

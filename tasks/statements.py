@@ -164,12 +164,15 @@ ORDER BY lease_until LIMIT 100
 """
 
 
+_HELD = "WHERE id = :id AND token = :token AND state = 'processing'"
+
+
 def _ending(
     name: str,
     changes: str,
     outcome: str,
     *,
-    which: str = "WHERE id = :id AND token = :token AND state = 'processing'",
+    which: str = _HELD,
     chosen: str = "",
     then: str = "",
 ) -> Prepared:
@@ -243,8 +246,7 @@ RETRY = _ending(
             greatest(:at_least_s, random() * least(:cap_s, :base_s * 2.0 ^ (attempts - 1)))) END,
         error_type = :error_type, error_detail = :error_detail, snoozes = 0""",
     "CASE WHEN state = 'failed' THEN 'failed' ELSE 'retried' END",
-    which="WHERE id = :id AND token = :token AND state = 'processing'"
-    " AND (NOT :expired OR lease_until < clock_timestamp())",
+    which=f"{_HELD} AND (NOT :expired OR lease_until < clock_timestamp())",
 )
 SNOOZE = _ending(
     "snooze_task",
