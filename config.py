@@ -35,7 +35,7 @@ class Settings:
     rate_limit: str = "6000/minute"
     monitoring_host: str = "127.0.0.1"
     monitoring_port: int = 8001
-    api_processes: int = 2
+    api_processes: int = 1
     api_threads: int = 32
     api_waiting: int = 256
     max_upload_bytes: int = 256 * MIB

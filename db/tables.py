@@ -176,8 +176,9 @@ previews = Table(
     Column("media_type", Text, nullable=False),
     Column("size_bytes", Integer, nullable=False),
     Column("sha256", LargeBinary, nullable=False),
-    Column("key", Text, nullable=False, unique=True),
+    Column("key", Text, nullable=False),  # several sizes may have one, if their bytes are the same
     PrimaryKeyConstraint("photo_id", "size"),
+    Index(None, "key"),
 )
 
 analyses = Table(

@@ -47,7 +47,8 @@ def _delete(tx: Transaction, photo_id: UUID, owner: str) -> list[str]:
     ).scalar_one_or_none()
     if original_key is None:
         raise PhotoNotFound(f"there is no photo {photo_id}")
-    keys = list(tx.execute(select(previews.c.key).where(previews.c.photo_id == photo_id)).scalars())
+    made = select(previews.c.key).where(previews.c.photo_id == photo_id).distinct()
+    keys = list(tx.execute(made).scalars())
     states.abandon(tx, photo_id)
     tx.execute(delete(photos).where(photos.c.id == photo_id))
     told = {**states.origin(), "owner": owner}  # nothing else says any more whose it was

@@ -24,7 +24,7 @@ from tasks.errors import LeaseLost
 
 @dataclass(frozen=True)
 class StoredPreview:
-    """A preview's row; its object is in the store under `key`."""
+    """A preview's row; its object is in the store under `key`, as are sizes with the same bytes."""
 
     size: str
     width: int
@@ -56,7 +56,7 @@ WITH old AS (
     SET width = :photo_width, height = :photo_height, placeholder = :placeholder, warnings = :warnings
     WHERE id = :photo_id
 )
-SELECT key FROM old
+SELECT DISTINCT key FROM old
 """,
 )
 _KEEP_EXIF = Prepared("keep_exif", "UPDATE photos SET exif = :fields, exif_raw = :raw WHERE id = :photo_id")
@@ -127,17 +127,20 @@ class Results:
         try:
             yield stored
         except LeaseLost:
-            for preview in stored:
-                self._store.delete(preview.key)
+            for key in {preview.key for preview in stored}:
+                self._store.delete(key)
             raise
 
     def _store_previews(self, photo_id: UUID, token: int, rendering: Rendering) -> list[StoredPreview]:
-        stored = []
+        stored: list[StoredPreview] = []
         attempt = f"{token}-{uuid4().hex[:12]}"
+        objects: dict[bytes, tuple[bytes, str]] = {}
         for preview in rendering.previews:
-            name = f"{photo_id.hex}.{attempt}.{preview.size}"
-            key = f"previews/{photo_id.hex[:2]}/{name}"
-            self._store.put(key, preview.data, media_type=preview.media_type)
+            if preview.data not in objects:
+                key = f"previews/{photo_id.hex[:2]}/{photo_id.hex}.{attempt}.{preview.size}"
+                self._store.put(key, preview.data, media_type=preview.media_type)
+                objects[preview.data] = hashlib.sha256(preview.data).digest(), key
+            sha256, key = objects[preview.data]
             stored.append(
                 StoredPreview(
                     preview.size,
@@ -145,7 +148,7 @@ class Results:
                     preview.height,
                     preview.media_type,
                     len(preview.data),
-                    hashlib.sha256(preview.data).digest(),
+                    sha256,
                     key,
                 )
             )

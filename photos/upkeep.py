@@ -136,7 +136,7 @@ def named(database: Database) -> Iterator[Named]:
 
 
 def named_by(read: Read) -> Iterator[Named]:
-    """The same, by whatever reads rows."""
+    """The same, by whatever reads rows; each object once, though several sizes may name it."""
     originals = select(
         photos.c.id.label("photo_id"),
         photos.c.original_key.label("key"),
@@ -147,5 +147,6 @@ def named_by(read: Read) -> Iterator[Named]:
     both = originals.union_all(made).subquery()
     last = ""
     while rows := read(select(both).where(both.c.key > last).order_by(both.c.key).limit(_BATCH)):
-        yield from (Named(row.photo_id, row.key, row.size_bytes, row.sha256) for row in rows)
+        objects = {row.key: Named(row.photo_id, row.key, row.size_bytes, row.sha256) for row in rows}
+        yield from objects.values()
         last = rows[-1].key

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -59,6 +60,18 @@ def test_previews_and_metadata_are_saved_with_the_photo(hand: Hand, views: Views
     assert hand.registry.get_sample_value("safelight_preview_pixels_total") == 900 * 600
 
 
+def test_sizes_with_the_same_bytes_are_one_object(
+    hand: Hand, views: Views, photo_id: UUID, stored_files: Files, store: Store
+) -> None:
+    hand.finish(photo_id)
+    small, medium, large = views.get(photo_id, owner="anna").previews
+    assert (medium.width, large.width) == (900, 900)  # never enlarged
+    assert medium.key == large.key != small.key
+    assert {name for name in stored_files() if name.startswith("previews/")} == {small.key, medium.key}
+    for preview in (small, medium, large):
+        assert sha256(store.get(preview.key)).hexdigest() == preview.sha256
+
+
 def test_new_previews_take_the_old_ones_place_and_their_files_go(
     hand: Hand, views: Views, photo_id: UUID, stored_files: Files
 ) -> None:
@@ -91,7 +104,7 @@ def test_a_preview_of_a_size_that_is_made_no_more_goes_with_the_next_ones(
 def test_previews_of_a_lost_task_are_taken_back(
     hand: Hand, photo_id: UUID, stored_files: Files, tmp_path: Path
 ) -> None:
-    (tmp_path / "a.jpg").write_bytes(jpeg())
+    (tmp_path / "a.jpg").write_bytes(jpeg(2100, 40))
     rendering = render(tmp_path / "a.jpg", max_pixels=1_000_000)
     before = stored_files()
     during = []

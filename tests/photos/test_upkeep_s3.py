@@ -42,7 +42,7 @@ def test_an_object_that_no_row_names_goes_after_its_age_and_the_others_stay(
     upkeep: Upkeep, photo_id: str, store: Store, bucket: Proxy
 ) -> None:
     named = bucket.files()
-    assert len(named) == 4  # the original and three previews
+    assert len(named) == 3  # the original, the small preview, and one for the two others
     store.put("originals/zz/orphan", b"no row")
     assert upkeep.sweep(older_than_s=3600) == 0
     assert upkeep.sweep(older_than_s=-1) == 1
