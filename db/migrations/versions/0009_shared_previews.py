@@ -1,4 +1,4 @@
-"""Sizes of a photo's preview can be one object: a small photo is never enlarged, and has the same bytes twice"""
+"""Sizes of a preview can be one object: a small photo, which is never enlarged, has the same bytes twice"""
 
 from alembic import op
 
