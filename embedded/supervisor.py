@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, cast
 
-from supervisor.xmlrpc import SupervisorTransport
+from supervisor.xmlrpc import Faults, SupervisorTransport
 
 from embedded import processes
 from embedded.errors import EmbeddedError
@@ -88,10 +88,14 @@ class Supervisor:
             raise EmbeddedError(f"supervisord doesn't answer. {self._log_of('supervisord')}")
 
     def start(self, *names: str) -> None:
-        """Start programs; those that run already are left alone."""
+        """Start programs; those that run already are left alone, and one that ends at once is tried again."""
         for name in names:
             if self.state(name).name in ("STOPPED", "EXITED", "FATAL"):
-                self._call("startProcess", self._full(name), False)
+                try:
+                    self._call("startProcess", self._full(name), False)
+                except xmlrpc.client.Fault as fault:
+                    if fault.faultCode != Faults.SPAWN_ERROR:  # it ended while supervisord was looking yet
+                        raise
 
     def restart(self, name: str) -> None:
         """Stop a program, which takes its `stop_s` at most, and start it."""

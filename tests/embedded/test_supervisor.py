@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import xmlrpc.client
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from supervisor.xmlrpc import Faults
 
 from embedded import processes
 from embedded.crashes import Crashes
@@ -107,6 +109,20 @@ def test_a_program_that_is_late_is_an_error_that_shows_its_log(folder: Path) -> 
         assert processes.settles(lambda: "loading" in supervisor.tail("api"), timeout_s=20)
         with pytest.raises(EmbeddedError, match=r"(?s)api not ready after 0 s.*loading"):
             supervisor.until(lambda: False, "api", timeout_s=0)
+
+
+def test_starting_a_program_that_ends_at_once_is_no_error(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    supervisor = Supervisor(folder / "supervisor", folder / "logs", [Program("worker", ["true"], stage=1)])
+
+    def answer(method: str, *_: object) -> object:
+        if method == "startProcess":  # supervisord says so if it sees the end already: seldom
+            raise xmlrpc.client.Fault(Faults.SPAWN_ERROR, "SPAWN_ERROR: worker")
+        return [{"name": "worker", "statename": "FATAL", "pid": 0}]
+
+    monkeypatch.setattr(supervisor, "_call", answer)
+    supervisor.start("worker")
 
 
 def test_a_program_that_crashes_again_and_again_is_never_given_up(folder: Path) -> None:
