@@ -53,6 +53,8 @@ def on_starting(server: Any) -> None:
     """
     if not server.cfg.reload:
         importlib.import_module("app")
+        if _settings.storage_url.startswith("s3://"):
+            importlib.import_module("storage.bucket")  # which `create_app` would import
         gc.freeze()
 
 
