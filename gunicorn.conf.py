@@ -40,7 +40,6 @@ logconfig_dict = {
     "loggers": {
         "gunicorn.error": {"level": "INFO", "propagate": True},
         "gunicorn.access": {"level": "CRITICAL", "propagate": False},
-        "alembic.runtime.plugins": {"level": "WARNING"},
     },
 }
 
