@@ -40,7 +40,6 @@ logconfig_dict = {
     "loggers": {
         "gunicorn.error": {"level": "INFO", "propagate": True},
         "gunicorn.access": {"level": "CRITICAL", "propagate": False},
-        "alembic.runtime.plugins": {"level": "WARNING"},
     },
 }
 
@@ -53,6 +52,8 @@ def on_starting(server: Any) -> None:
     """
     if not server.cfg.reload:
         importlib.import_module("app")
+        if _settings.storage_url.startswith("s3://"):
+            importlib.import_module("storage.bucket")  # which `create_app` would import
         gc.freeze()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dramatiq
 
 from actors.rooms import Rooms
-from imaging.exif import read_exif
+from imaging.jobs import read_exif
 from photos.kinds import EXIF
 
 

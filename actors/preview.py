@@ -5,7 +5,7 @@ from __future__ import annotations
 import dramatiq
 
 from actors.rooms import Rooms
-from imaging.preview import render
+from imaging.jobs import render
 from photos.kinds import PREVIEW
 
 

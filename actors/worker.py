@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import dramatiq
 
@@ -23,13 +24,15 @@ from photos.sharing import Sharing
 from photos.states import PhotoStates
 from photos.upkeep import Upkeep
 from remote.breaker import Breaker
-from remote.service import Service
 from storage.store import OPERATIONS, Store
 from tasks.courier import Courier, connect, make_broker
 from tasks.ending import Endings
 from tasks.relay import Relay
 from tasks.submit import Submitter
 from tasks.work import Work
+
+if TYPE_CHECKING:
+    from remote.service import Service
 
 
 def declare_all(settings: Settings) -> dramatiq.Broker:
@@ -117,6 +120,8 @@ def declare_all(settings: Settings) -> dramatiq.Broker:
 def _service(settings: Settings, breaker: Breaker) -> Service | None:
     if not settings.analysis_url:
         return None
+    from remote.service import Service  # and requests, 4 MB that few workers need
+
     return Service(
         settings.analysis_url,
         breaker,

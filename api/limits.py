@@ -58,6 +58,12 @@ class _Stand:
     resets_at_s: float
 
 
+class _InRedis(RedisStorage):
+    """By redis-py alone: where valkey-py is installed limits would import that too, and not use it."""
+
+    DEPENDENCIES = {"redis": RedisStorage.DEPENDENCIES["redis"]}  # noqa: RUF012 - limits has it so
+
+
 class Limits:
     """Counts in a sliding window.
 
@@ -68,9 +74,7 @@ class Limits:
 
     def __init__(self, client: redis.Redis, rate: str | None) -> None:
         self._rate = parse(rate) if rate else None
-        shared = RedisStorage(
-            "redis://", connection_pool=client.connection_pool, key_prefix="safelight-limits"
-        )
+        shared = _InRedis("redis://", connection_pool=client.connection_pool, key_prefix="safelight-limits")
         self._shared = SlidingWindowCounterRateLimiter(shared)
         self._own = SlidingWindowCounterRateLimiter(MemoryStorage())
         self._stands: TTLCache[Any, _Stand] = TTLCache(_STANDS_MAX, STANDS_S)

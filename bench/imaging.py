@@ -20,7 +20,8 @@ import pillow_heif
 from PIL import Image, ImageFilter
 
 from imaging.errors import ImagingError
-from imaging.preview import Rendering, render
+from imaging.preview import render
+from imaging.results import Rendering
 from imaging.sandbox import Sandbox
 from tests.imaging.corpus import CORPUS, MAX_PIXELS, Entry, entries, exif_checks, preview_checks
 from tests.imaging.pictures import cr3, encoded, raf, raw_tiff

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import click
-from alembic.util import CommandError
 
 from cli import told
 from db.dump import Damaged, NotEmpty
@@ -56,6 +55,8 @@ def commands(backup: Backup) -> list[click.Command]:
 
 @contextmanager
 def _explained() -> Iterator[None]:
+    from alembic.util import CommandError  # 10 MB that the API would have for nothing
+
     try:
         yield
     except (NoBackup, NotEmpty) as error:

@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from tqdm import tqdm
 
-from client.folder import Found, Unreadable, walk
-from client.importing import Import, Summary
-from client.service import Failed, NotAllowed, Refused, Service
+if TYPE_CHECKING:
+    from client.folder import Found
+    from client.importing import Summary
 
 _INTERRUPTED = 130
 _PLACE = click.Path(exists=True, path_type=Path)
@@ -56,6 +55,11 @@ def command(
     After Ctrl-C run it again: it goes on. Exit 1 if a file failed, 130 if it was interrupted. A refused file
     (no photo, too large) is told, and is no failure.
     """
+    # The API has this command as well, and needs no client: 5 MB with requests and tqdm.
+    from client.folder import Found, Unreadable, walk
+    from client.importing import Import
+    from client.service import Failed, NotAllowed, Refused, Service
+
     begun_s = time.monotonic()
     stopped = threading.Event()
     service = Service(url, _key(key_file), stopped)
@@ -95,6 +99,8 @@ def _key(key_file: Path | None) -> str:
 
 @contextmanager
 def _progress(files: list[Found], *, shown: bool) -> Iterator[Any]:
+    from tqdm import tqdm
+
     total = sum(file.size_bytes for file in files)
     with tqdm(
         total=total, unit="B", unit_scale=True, unit_divisor=1024, disable=None if shown else True

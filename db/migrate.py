@@ -1,4 +1,7 @@
-"""Bring a database's schema up to date (Alembic), by one process at a time."""
+"""Bring a database's schema up to date (Alembic), by one process at a time.
+
+Alembic is imported by what needs it: it takes 10 MB, and the API only has this for its commands.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import create_engine, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.pool import NullPool
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _FOLDER = Path(__file__).parent / "migrations"
 # Any constant number does, as long as every process of the service uses the same one.
@@ -28,6 +33,8 @@ WHERE EXISTS (SELECT FROM events WHERE xid >= pg_snapshot_xmax(pg_current_snapsh
 
 def configuration() -> Config:
     """Alembic's configuration; it needs no ini file."""
+    from alembic.config import Config
+
     config = Config()
     config.set_main_option("script_location", str(_FOLDER))
     return config
@@ -35,6 +42,8 @@ def configuration() -> Config:
 
 def begin_at(database_url: str, revision: str) -> None:
     """Give a database without rows the schema of a revision, older or newer than the one it has."""
+    from alembic import command
+
     with _alone(database_url) as config:
         command.downgrade(config, "base")
         config.attributes["connection"].commit()  # of what it only read, if there was nothing
@@ -46,6 +55,8 @@ def upgrade(database_url: str, revision: str = "head") -> None:
 
     Processes that start together wait for each other.
     """
+    from alembic import command
+
     with _alone(database_url) as config:
         command.upgrade(config, revision)
         if revision == "head":

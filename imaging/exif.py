@@ -2,28 +2,18 @@
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from imaging import exif_block, exif_tags, formats, isobmff, partial, xmp, xmp_fields
 from imaging.exif_fields import normalise
-from imaging.exif_raw import Json, jsonable, text
+from imaging.exif_raw import jsonable, text
+from imaging.results import Metadata
 
 # Canon's CR3 has each directory in a block of its own
 _CANON_DIRECTORIES = {b"CMT1": "Image", b"CMT2": "EXIF", b"CMT4": "GPS"}
 # where EXIF has none of these it was lost, and only then XMP counts: the two are not kept in step by everyone
 _ESSENTIAL = ("make", "model", "taken_at", "latitude")
-
-
-@dataclass(frozen=True)
-class Metadata:
-    """What a photo's EXIF says, and where it is missing, its XMP."""
-
-    fields: dict[str, Json]
-    """By the interface's names, every one there, None where the file says nothing usable."""
-    raw: dict[str, Json]
-    """By directory and tag, such as "EXIF FNumber" or "XMP dc:creator"; safe for PostgreSQL's jsonb."""
 
 
 def read_exif(path: Path, present: Sequence[tuple[int, int]] | None = None) -> Metadata:

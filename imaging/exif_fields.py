@@ -7,8 +7,9 @@ import math
 import re
 from datetime import datetime
 
-from imaging.exif_raw import Json, number, text, windows_text
+from imaging.exif_raw import number, text, windows_text
 from imaging.exif_tags import Tags
+from imaging.results import Json
 
 EXPOSURE_PROGRAMS = {
     1: "manual",

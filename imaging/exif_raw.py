@@ -8,8 +8,7 @@ from exifread.core.ifd_tag import IfdTag
 from exifread.tags.fields import FieldType
 
 from imaging.exif_tags import Tags
-
-Json = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+from imaging.results import Json
 
 CUT = "…"
 """Stands at the end of a value that was cut."""

@@ -1,7 +1,6 @@
 """Every preview of one photo, from a single decode."""
 
 import io
-from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
@@ -9,22 +8,8 @@ from PIL import Image
 from imaging.colour import continuous, to_srgb
 from imaging.decode import decode
 from imaging.resize import Size, fit, resize
+from imaging.results import PREVIEW_SIZES, Preview, Rendering
 from imaging.thumbhash import thumbhash
-
-
-@dataclass(frozen=True)
-class PreviewSize:
-    """One size that previews come in."""
-
-    name: str
-    max_edge_px: int
-
-
-PREVIEW_SIZES = (
-    PreviewSize("small", 320),
-    PreviewSize("medium", 1280),
-    PreviewSize("large", 2048),
-)
 
 MEDIA_TYPE = "image/jpeg"
 _QUALITY = 80
@@ -39,32 +24,6 @@ _TURNS = {
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
-
-
-@dataclass(frozen=True)
-class Preview:
-    """One encoded preview; width and height in pixels."""
-
-    size: str
-    width: int
-    height: int
-    media_type: str
-    data: bytes
-
-
-@dataclass(frozen=True)
-class Rendering:
-    """What one decode of a photo gives."""
-
-    width: int
-    """Of the original, upright, in pixels."""
-    height: int
-    previews: tuple[Preview, ...]
-    """One of each of PREVIEW_SIZES, in that order."""
-    placeholder: bytes
-    """A ThumbHash: some 25 bytes that show the photo, blurred, until a preview is there."""
-    warnings: tuple[str, ...]
-    """`truncated` or `damaged` where only a part of the picture could be read."""
 
 
 def render(path: Path, *, max_pixels: int) -> Rendering:

@@ -13,13 +13,16 @@ import sys
 import traceback
 from multiprocessing.connection import Connection
 
+from imaging import jobs
+
 _PR_SET_PDEATHSIG = 1
 
 
 def main(socket: int, memory_bytes: int, parent: int) -> None:
     """Serve pickled jobs (function, args, kwargs).
 
-    Says b"" when it is ready; then each job is answered with (True, result) or (False, error, traceback).
+    Says b"" when it is ready, the decoders imported; then each job is answered with (True, result) or
+    (False, error, traceback).
     """
     # Ctrl-C and a supervisor's SIGTERM reach the whole group, but it is for the parent to end a job
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -27,6 +30,7 @@ def main(socket: int, memory_bytes: int, parent: int) -> None:
     if sys.platform == "linux":
         _die_with(parent)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    jobs.prepare()
     connection = Connection(socket)
     with contextlib.suppress(EOFError, OSError):
         connection.send_bytes(b"")

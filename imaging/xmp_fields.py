@@ -7,7 +7,7 @@ from datetime import datetime
 from fractions import Fraction
 
 from imaging.exif_fields import EXPOSURE_PROGRAMS, METERING_MODES, WHITE_BALANCES
-from imaging.exif_raw import Json
+from imaging.results import Json
 from imaging.xmp import Properties
 
 _NUMBER = re.compile(r"[+-]?\d{1,12}(?:\.\d{1,12})?(?:/[1-9]\d{0,11})?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from sqlalchemy import select
@@ -15,11 +15,13 @@ from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from photos.kinds import EXIF, PREVIEW, REMOTE_TIMEOUT
 from photos.sharing import Sharing
 from remote.answer import Answer
-from remote.service import Service
 from storage.store import Store
 from tasks.errors import DependencyAway
 from tasks.records import Claimed, Failure
 from tasks.views import newest
+
+if TYPE_CHECKING:
+    from remote.service import Service
 
 # Where the service doesn't say when it wants to be asked again: 5 s, growing to 60 s.
 _FIRST_S, _LONGEST_S = 5.0, 60.0

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from db.prepared import Prepared
 from db.session import Transaction
-from imaging.preview import PREVIEW_SIZES
+from imaging.results import PREVIEW_SIZES
 from photos.analysis import AS_JSON as ANALYSIS_AS_JSON
 from photos.analysis import AnalysisView, analysis_of
 from tasks.views import TaskView, from_json, newest_as_json

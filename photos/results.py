@@ -12,9 +12,8 @@ from uuid import UUID, uuid4
 
 from db.prepared import Prepared
 from db.session import Database, Transaction
-from imaging.exif import Metadata
 from imaging.partial import BytesMissing
-from imaging.preview import Rendering
+from imaging.results import Metadata, Rendering
 from observability.metrics import PhotoMetrics
 from photos.errors import PhotoNotFound
 from storage.errors import ObjectMissing
@@ -89,7 +88,7 @@ class Results:
         """What is read of the original's headers; if it is far away only those come here.
 
         Args:
-            read: as `imaging.exif.read_exif`.
+            read: as `imaging.jobs.read_exif`.
 
         Raises:
             PhotoNotFound: it was deleted.

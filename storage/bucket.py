@@ -7,7 +7,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import obstore
+from obstore.exceptions import BaseError
 from obstore.store import S3Store
+
+from storage.errors import Errors
 
 if TYPE_CHECKING:
     from obstore import Attributes
@@ -17,8 +20,6 @@ if TYPE_CHECKING:
 PART_BYTES = 5 * 1024 * 1024
 # Parts of one upload under way at once. With the one being filled that is what it has in memory: 15 MiB.
 PARTS_AT_ONCE = 2
-# An object is read in requests of this size, so that a limit of time fits each, however slow the reader is.
-PIECE_BYTES = 4 * 1024 * 1024
 # A store that hangs must be told to be away within a task's time limit; obstore's own limits are minutes.
 _CLIENT_OPTIONS: ClientConfig = {
     "connect_timeout": timedelta(seconds=3),
@@ -38,6 +39,8 @@ class Bucket:
         url: `s3://bucket/prefix`.
         reached_by: how clients reach the store, if not as we do: `https://photos-store.example`.
     """
+
+    errors: Errors = (BaseError, OSError)
 
     def __init__(self, url: str, reached_by: str = "") -> None:
         self._s3 = _client(url)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+Errors = tuple[type[Exception], ...]
+"""What a backend raises when it is away, or an object is missing."""
+
 _LONGEST = 300
 
 

@@ -12,12 +12,16 @@ from itertools import islice
 from pathlib import Path
 from uuid import uuid4
 
+from storage.errors import Errors
+
 CHUNK_BYTES = 1024 * 1024
 _BATCH = 1000
 
 
 class Folder:
     """The folder of a local store, made if it isn't there; if it is gone later its disk isn't mounted."""
+
+    errors: Errors = (OSError,)
 
     def __init__(self, path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)

@@ -6,18 +6,21 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from obstore.exceptions import BaseError as ObstoreError
-
 from observability.metrics import StoreMetrics
-from storage.bucket import PIECE_BYTES, Bucket
 from storage.errors import ObjectMissing, StoreAway, told
 from storage.folder import Folder
 from storage.partial import PartialFile
 from storage.writer import Writer
 
+if TYPE_CHECKING:
+    from storage.bucket import Bucket
+
 OPERATIONS = ("put", "get", "delete", "check")
+# An object of S3 is read in requests of this size: a limit of time fits each, however slow the reader is.
+PIECE_BYTES = 4 * 1024 * 1024
 
 
 class Store:
@@ -34,6 +37,8 @@ class Store:
         if url.startswith("file://"):
             self._place = Folder(Path(unquote(urlsplit(url).path)))
         else:
+            from storage.bucket import Bucket  # and obstore, 4 MB that a folder needs not
+
             self._place = Bucket(url, reached_by)
 
     def writer(self, key: str) -> Writer:
@@ -67,7 +72,7 @@ class Store:
             ObjectMissing
             StoreAway: here, or at any step.
         """
-        if isinstance(self._place, Bucket):
+        if not isinstance(self._place, Folder):
             size_bytes = self._size_bytes(key)
             first, end = part or (0, size_bytes)
             return self._pieces(self._place, key, first, min(end, size_bytes))
@@ -164,7 +169,7 @@ class Store:
 
     def remove_unfinished(self, *, older_than_s: float) -> int:
         """Remove what killed processes left of unfinished local uploads; S3 expires its own by a rule."""
-        if isinstance(self._place, Bucket):
+        if not isinstance(self._place, Folder):
             return 0
         with self.translating("delete"):
             return self._place.remove_unfinished(older_than_s=older_than_s)
@@ -190,7 +195,7 @@ class Store:
         """Turn the backend's errors into this room's, and count them."""
         try:
             yield
-        except (ObstoreError, OSError) as error:
+        except self._place.errors as error:
             if isinstance(error, FileNotFoundError) and operation in ("get", "delete"):
                 self.check()  # of a bucket that is gone, or a disk that isn't mounted, nothing is missing
                 raise ObjectMissing(told(error)) from error

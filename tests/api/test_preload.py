@@ -15,7 +15,7 @@ from tests.stack import ROOT
 
 _IMPORT = """
 import os, threading
-import app
+import app, storage.bucket
 descriptors = [os.readlink(f"/proc/self/fd/{fd}") for fd in os.listdir("/proc/self/fd") if int(fd) > 2
                and os.path.exists(f"/proc/self/fd/{fd}")]
 print(threading.active_count(), len(os.listdir("/proc/self/task")), descriptors)

@@ -13,7 +13,8 @@ from PIL import Image, ImageStat
 
 from imaging.errors import ImagingError
 from imaging.exif import read_exif
-from imaging.preview import Rendering, render
+from imaging.preview import render
+from imaging.results import Rendering
 
 CORPUS = Path(os.environ.get("SAFELIGHT_CORPUS", Path(__file__).parents[3] / "shared" / "corpus"))
 MAX_PIXELS = 250_000_000

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -11,6 +12,10 @@ from imaging.errors import CorruptImage
 
 def pid() -> int:
     return os.getpid()
+
+
+def imported() -> set[str]:
+    return {name.partition(".")[0] for name in sys.modules}
 
 
 def double(number: int, *, plus: int = 0) -> int:

@@ -11,7 +11,8 @@ import pytest
 from PIL import Image
 
 from imaging.errors import NotAnImage
-from imaging.exif import Metadata, read_exif
+from imaging.exif import read_exif
+from imaging.results import Metadata
 from tests.imaging.pictures import (
     ASCII,
     LONG,

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from imaging.errors import ImagingError
-from imaging.exif import Metadata, read_exif
+from imaging.exif import read_exif
 from imaging.preview import render
+from imaging.results import Metadata
 from imaging.sandbox import Sandbox
 from tests.imaging.pictures import (
     cr3,

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from imaging.errors import NotAnImage
-from imaging.exif import Metadata, read_exif
+from imaging.exif import read_exif
 from imaging.partial import BytesMissing, opened
+from imaging.results import Metadata
 from tests.pictures import MAKE, heic, jpeg, png
 
 

@@ -6,7 +6,8 @@ import pytest
 from PIL import Image, ImageCms, ImageFile, ImageFilter
 
 from imaging.errors import CorruptImage, NotAnImage, TooManyPixels, TruncatedImage
-from imaging.preview import PREVIEW_SIZES, Preview, Rendering, render
+from imaging.preview import render
+from imaging.results import PREVIEW_SIZES, Preview, Rendering
 from tests.imaging.pictures import (
     ASCII,
     CORNERS,

@@ -12,7 +12,8 @@ from imaging import jpeg
 from imaging.errors import TruncatedImage, UnsupportedFormat
 from imaging.exif import read_exif
 from imaging.formats import HEAD_BYTES, sniff
-from imaging.preview import Rendering, render
+from imaging.preview import render
+from imaging.results import Rendering
 from tests.imaging.pictures import (
     LONG,
     RATIONAL,

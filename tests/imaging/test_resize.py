@@ -14,8 +14,9 @@ import pytest
 from PIL import Image, ImageChops, ImageFilter, ImageStat
 
 from imaging import resize as module
-from imaging.preview import PREVIEW_SIZES, render
+from imaging.preview import render
 from imaging.resize import fit, resize
+from imaging.results import PREVIEW_SIZES
 from tests.pictures import picture
 
 # As pyproject.toml has it: there it must be installed, or these tests fail.

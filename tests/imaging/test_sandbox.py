@@ -15,7 +15,7 @@ from dramatiq.middleware import TimeLimitExceeded
 from dramatiq.threading import Interrupt, raise_thread_exception
 
 from imaging.errors import CorruptImage, DecoderCrashed, DecoderOutOfMemory, DecoderTimeout, NotAnImage
-from imaging.preview import render
+from imaging.jobs import render
 from imaging.sandbox import Sandbox
 from tests.imaging import jobs
 from tests.imaging.pictures import four_corners, save
@@ -42,6 +42,12 @@ def is_running(pid: int) -> bool:
 def test_a_job_runs_in_another_process(sandbox: Sandbox) -> None:
     assert sandbox.call(jobs.pid, time_limit_s=10) != os.getpid()
     assert sandbox.call(jobs.double, 4, plus=1, time_limit_s=10) == 9
+
+
+def test_the_decoders_are_imported_before_the_first_photo_whose_time_runs(sandbox: Sandbox) -> None:
+    imported = sandbox.call(jobs.imported, time_limit_s=10)
+    assert {"PIL", "exifread", "pillow_heif"} <= imported
+    assert imported.isdisjoint({"dramatiq", "flask", "redis", "sqlalchemy"})
 
 
 def test_a_photo_is_rendered_and_a_text_refused(sandbox: Sandbox, tmp_path: Path) -> None:

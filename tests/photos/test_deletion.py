@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from db.session import Database, Transaction
-from imaging.preview import PREVIEW_SIZES, Preview, Rendering
+from imaging.results import PREVIEW_SIZES, Preview, Rendering
 from tasks.errors import LeaseLost
 from tests.hand import Hand
 from tests.http import Client

@@ -13,9 +13,9 @@ from prometheus_client import CollectorRegistry
 
 from embedded.ports import any_free_port
 from observability.metrics import StoreMetrics
-from storage.bucket import PART_BYTES, PIECE_BYTES
+from storage.bucket import PART_BYTES
 from storage.errors import ObjectMissing, StoreAway
-from storage.store import OPERATIONS, Store
+from storage.store import OPERATIONS, PIECE_BYTES, Store
 from tests.s3 import BUCKET, Proxy
 
 DATA = random.Random(0).randbytes(3 * PART_BYTES)
