@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 class Periodic:
-    """Calls `action` every `interval_s` seconds, at once again when it returns True.
+    """Calls `action` every `interval_s` seconds, or sooner if it returns a float: so many seconds later.
 
     A failure is logged once, and once more when it is over, so that an outage doesn't fill the log.
     """
@@ -36,14 +36,13 @@ class Periodic:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            if not self._call():
-                self._stopped.wait(self._interval_s)
+            self._stopped.wait(min(self._call(), self._interval_s))
 
-    def _call(self) -> bool:
+    def _call(self) -> float:
         try:
-            again = self._action() is True
+            soon_s = self._action()
         except Exception as error:  # noqa: BLE001 - whatever it is, the next round may go well
             self._outage.failed(error)
-            return False
+            return self._interval_s
         self._outage.worked()
-        return again
+        return soon_s if isinstance(soon_s, float) else self._interval_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Iterable
 from datetime import datetime
@@ -25,6 +26,9 @@ _LEADER_LOCK = 7_311_202
 _STATEMENT_TIMEOUT_MS = 4_000
 _IDLE_TIMEOUT_MS = 2_000
 _PRUNE_LIMIT = 1_000
+# Where a round had so much of a window to fill, the workers might empty it before the usual next one.
+_MUCH = 0.25
+_SOON_S = 0.2
 # A round that took so long met a database that stood still, and heartbeats stood still with it.
 _SLOW_S = 2.0
 
@@ -71,8 +75,11 @@ class Relay:
         self._rescue_from_s = 0.0
         self.led_at: datetime | None = None
 
-    def round(self) -> bool:
-        """Do what is due now, if no other process is doing it; True if a queue's window was filled.
+    def round(self) -> float:
+        """Do what is due now, if no other process is doing it.
+
+        Returns:
+            In how many seconds at most another is needed: no queue shall run empty while tasks are due.
 
         Raises:
             DatabaseAway
@@ -83,16 +90,17 @@ class Relay:
             self._rescue_from_s = time.monotonic() + self._lease_s
             raise
 
-    def _round(self) -> bool:
+    def _round(self) -> float:
         dispatches: list[Dispatch] = []
         begun_s = time.monotonic()
         with self._database.transaction() as tx:
             if (now := lead(tx)) is None:
-                return False
+                return math.inf
             self.led_at = now
             paces = pacing.paces(tx)
             for kind in self._kinds.values():
                 dispatches += self._publish(tx, kind, paces.get(kind.name))
+            published = len(dispatches)
             if scan := self._scan_at_s <= time.monotonic():
                 dispatches += self._lost(tx)
         self._send(dispatches)
@@ -103,7 +111,9 @@ class Relay:
             self._rescue_from_s = time.monotonic() + self._lease_s
         if self._rescue_from_s <= time.monotonic():
             self._rescue()
-        return len(dispatches) >= self._window
+        if published >= self._window:
+            return 0.0
+        return _SOON_S if published >= self._window * _MUCH else math.inf
 
     def _publish(self, tx: Transaction, kind: Kind, pace: pacing.Pace | None) -> list[Dispatch]:
         at_most = None if pace is None else pace.room

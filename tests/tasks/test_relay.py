@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from uuid import uuid4
 
@@ -27,6 +28,20 @@ def test_due_tasks_are_published_up_to_the_window_and_in_order(small: Layer) -> 
     small.claim(ids[0]).complete(lambda tx: None)
     small.relay.round()
     assert {task_id for task_id in ids if small.task(task_id).state == "queued"} == set(ids[1:4])
+
+
+def test_the_more_of_the_window_a_round_had_to_fill_the_sooner_is_the_next(
+    database: Database, redis_url: str
+) -> None:
+    layer = Layer(database, redis_url, window=8)
+    ids = [layer.submit() for _ in range(20)]
+    layer.do("UPDATE tasks SET state = 'pending', queued_at = NULL")
+    assert layer.relay.round() == 0.0
+    layer.claim(ids[0]).complete(lambda tx: None)
+    assert layer.relay.round() == math.inf
+    for task_id in ids[1:4]:
+        layer.claim(task_id).complete(lambda tx: None)
+    assert 0 < layer.relay.round() < 1
 
 
 def test_a_task_is_not_published_before_it_is_due(layer: Layer) -> None:
