@@ -52,16 +52,16 @@ def resize(picture: Image.Image, size: Size, box: Box | None = None) -> Image.Im
 
 
 def _resize_fast(picture: Image.Image, size: Size, box: Box) -> Image.Image:
-    """Scale in bands: between its two passes the resizer has the source's rows in the result's width.
+    """Scale in bands: what the resizer has between its two passes is 24 MiB of 12 megapixels, which it keeps.
 
-    Of 12 megapixels that would be 24 MiB, which it keeps.
+    Not a picture with transparency, which it would multiply as a whole for each band.
     """
     if not hasattr(_of_this_thread, "resizer"):
         _of_this_thread.resizer = Resizer()
     left, top, right, bottom = box
     width, height = size
     scale = (bottom - top) / height
-    rows = min(height, max(1, int(_BETWEEN_PIXELS / (width * scale))))
+    rows = height if picture.mode == "RGBA" else min(height, max(1, int(_BETWEEN_PIXELS / (width * scale))))
     resized = Image.new(picture.mode, size, None)
     for first in range(0, height, rows):
         end = min(first + rows, height)

@@ -17,8 +17,8 @@ from photos.photo import Accepted
 logger = logging.getLogger(__name__)
 
 KEPT_S = 86_400.0
-# Longer than one piece of a body may take (api.body) and a renewal that fails.
-LEASE_S = 180.0
+# Longer than two pieces of a body may take (api.patience): the renewal of one may fail.
+LEASE_S = 300.0
 _RENEWED_AFTER_S = 20.0
 
 _RESERVE = """

@@ -26,8 +26,9 @@ _LEADER_LOCK = 7_311_202
 _STATEMENT_TIMEOUT_MS = 4_000
 _IDLE_TIMEOUT_MS = 2_000
 _PRUNE_LIMIT = 1_000
-# Where a round had so much of a window to fill, the workers might empty it before the usual next one.
-_MUCH = 0.25
+# A round that had so much of a window to fill is followed by another soon: the usual next one might find the
+# window empty, and workers idle.
+_MUCH = 0.1
 _SOON_S = 0.2
 # A round that took so long met a database that stood still, and heartbeats stood still with it.
 _SLOW_S = 2.0
@@ -111,8 +112,6 @@ class Relay:
             self._rescue_from_s = time.monotonic() + self._lease_s
         if self._rescue_from_s <= time.monotonic():
             self._rescue()
-        if published >= self._window:
-            return 0.0
         return _SOON_S if published >= self._window * _MUCH else math.inf
 
     def _publish(self, tx: Transaction, kind: Kind, pace: pacing.Pace | None) -> list[Dispatch]:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from flask import Flask
 
+from api.patience import PIECE_S
 from db.session import Database
 from photos.idempotency import LEASE_S, Reservation
 from tests.http import Answer, Client, multipart
@@ -147,3 +148,7 @@ def test_a_quoted_key_is_the_bare_one(post: Post) -> None:
     assert "Idempotent-Replayed" not in post('"8e03978e-40d5"').headers
     assert "Idempotent-Replayed" in post("8e03978e-40d5").headers
     assert "Idempotent-Replayed" in post(' "8e03978e-40d5";p=1').headers
+
+
+def test_a_reservation_outlasts_two_of_the_slowest_pieces() -> None:
+    assert LEASE_S > 2 * PIECE_S + 30  # the renewal of one may fail, and the store be slow

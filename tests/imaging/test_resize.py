@@ -84,8 +84,12 @@ def test_previews_of_a_cascade_are_as_good_before_they_are_encoded(
     assert statistics.median(found) > 45, found
 
 
+@pytest.mark.parametrize("between_pixels", [module._BETWEEN_PIXELS, 20_000, 1])
 @pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "CMYK", "LAB"])
-def test_both_give_the_same_in_every_mode(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_both_give_the_same_in_every_mode(
+    mode: str, between_pixels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_BETWEEN_PIXELS", between_pixels)
     source = detailed(900, 700).convert("RGB" if mode == "LAB" else mode)
     if mode == "RGBA":
         source.putalpha(picture(900, 700, seed=9).convert("L"))

@@ -7,11 +7,11 @@ down_revision = "0008"
 
 
 def upgrade() -> None:
-    op.execute("SET LOCAL lock_timeout = '5s'")
     # The sweep looks for a preview by its object. What an interrupted run left is begun anew.
     with op.get_context().autocommit_block():
         op.drop_index("ix_previews_key", "previews", if_exists=True, postgresql_concurrently=True)
         op.create_index("ix_previews_key", "previews", ["key"], postgresql_concurrently=True)
+    op.execute("SET LOCAL lock_timeout = '5s'")
     op.execute("ALTER TABLE previews DROP CONSTRAINT IF EXISTS uq_previews_key")
 
 
