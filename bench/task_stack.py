@@ -122,7 +122,7 @@ class Bench:
             return tx.execute(statement).scalar_one()
 
     @contextmanager
-    def workers(self, mode: str, count: int = 2, threads: int = 16) -> Iterator[subprocess.Popen[bytes]]:
+    def workers(self, mode: str, count: int = 2, threads: int = 48) -> Iterator[subprocess.Popen[bytes]]:
         """`dramatiq bench.task_worker` with that many processes."""
         environment = {
             **os.environ,
