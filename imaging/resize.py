@@ -18,6 +18,7 @@ _KNOWN_PILLOW = "13."
 _KNOWN_MODES = ("L", "RGB", "RGBA", "CMYK")
 _IS_FAST = Resizer is not None and PIL.__version__.startswith(_KNOWN_PILLOW)
 _of_this_thread = threading.local()
+# What may lie between the resizer's two passes: 4 MiB.
 _BETWEEN_PIXELS = 1 << 20
 
 
