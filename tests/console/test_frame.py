@@ -41,8 +41,8 @@ def test_who_follows_a_link_and_signs_in_first_comes_to_where_it_leads(
     open_console: OpenConsole, stack: Stack, owner: str, by: str
 ) -> None:
     page = open_console(owner)
+    page.goto("about:blank")  # first: what the page asks for after that would be refused
     page.context.clear_cookies()
-    page.goto("about:blank")
     if by == "key":
         page.goto("/#/queues")
         page.wait_for_url("**/sign-in#/queues")
