@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import pytest
 
+from api.patience import PIECE_S
 from embedded import processes
 from tests.flows.load import by_clients, connections_in_use, percentile, resident_bytes
 from tests.http import Answer
@@ -100,7 +101,7 @@ def test_with_50_slow_clients_other_uploads_go_on_and_they_are_let_go(
     assert percentile(times_s, 0.95) < 10
     assert in_use == 0
     persistent = trickling.pop()
-    assert processes.settles(lambda: is_answered_after_one_more_byte(persistent), timeout_s=90)
+    assert processes.settles(lambda: is_answered_after_one_more_byte(persistent), timeout_s=PIECE_S + 30)
     answer = b""
     while b'"upload-too-slow"' not in answer:  # head and body may come apart
         more = persistent.recv(65536)
