@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 
 from flask import Request, Response, g
 
 from api.digests import Digests
 from api.errors import Problem
-from api.patience import PIECE_BYTES, PIECE_S, Limit, connection_of, watch
+from api.patience import PIECE_BYTES, PIECE_S, Limit, connection_of, hear_out, watch
 from photos.errors import UploadTooLarge
 
 # Nobody is waited for who has sent nothing for so long.
@@ -115,24 +113,9 @@ def read_small(request: Request) -> None:
 
 
 def linger(request: Request, response: Response) -> None:
-    """Have a refused client's unread body read once the answer is sent.
-
-    Closing a connection with bytes unread resets it, and many clients lose the answer then, because they
-    send all before they read (RFC 9112, 9.6).
-    """
+    """Have a refused client's unread body read once the answer is sent."""
     connection = connection_of(request)
     length = request.content_length or 0
     unread = (length > _SMALL_BYTES or "HTTP_TRANSFER_ENCODING" in request.environ) and "body_ended" not in g
     if connection is not None and unread:
-        response.call_on_close(lambda: _drain(connection))
-
-
-def _drain(connection: socket.socket) -> None:
-    """Say that we are done, and read until the client has understood."""
-    deadline_s = time.monotonic() + _LINGER_S
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_WR)
-        while (left_s := deadline_s - time.monotonic()) > 0:
-            connection.settimeout(left_s)
-            if not connection.recv(_SMALL_BYTES):
-                break
+        response.call_on_close(lambda: hear_out(connection, within_s=_LINGER_S))

@@ -23,6 +23,7 @@ PIECE_BYTES = 256 * 1024
 # So at least about 2 KiB/s. EDGE, at its worst, is twice as fast.
 PIECE_S = 120.0
 _LOOK_S = 1.0
+_DRAINED_BYTES = 64 * 1024
 
 
 @dataclass(eq=False)
@@ -92,3 +93,20 @@ def patiently(connection: socket.socket | None, chunks: Iterable[bytes]) -> Iter
         for at in range(0, len(chunk), PIECE_BYTES):
             with watch.limit(connection, within_s=PIECE_S, how=socket.SHUT_RDWR):
                 yield chunk[at : at + PIECE_BYTES]
+
+
+def hear_out(connection: socket.socket, *, within_s: float) -> None:
+    """Say that we are done, and read until the client has understood; after that nothing here waits for it.
+
+    Closing a connection with bytes unread resets it, and many clients lose the answer then, because they
+    send all before they read (RFC 9112, 9.6).
+    """
+    deadline_s = time.monotonic() + within_s
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)
+        while (left_s := deadline_s - time.monotonic()) > 0:
+            connection.settimeout(left_s)
+            if not connection.recv(_DRAINED_BYTES):
+                break
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RD)

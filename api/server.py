@@ -1,5 +1,9 @@
 """gunicorn's threads, with a limit for the head of a request, and with an end that is announced first.
 
+gunicorn closes a connection on the one thread that accepts all others, and waits there up to two seconds for
+its client to close it too: twenty clients that don't would hold everybody up, until gunicorn's own master takes
+the process for dead. So the waiting is done before, on the request's thread.
+
 gunicorn waits for a connection's first byte as long as it likes, without a thread; from then on it reads the
 head on a thread, without any limit of time: clients that send half a head would hold all threads.
 """
@@ -15,9 +19,11 @@ from typing import Any
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import ThreadWorker
 
-from api.patience import PIECE_BYTES, watch
+from api.patience import PIECE_BYTES, hear_out, watch
 
 HEAD_S = 15.0
+# As long as gunicorn would.
+_END_S = 2.0
 # gunicorn would read a body a MiB at a time and copy what is left of that with each piece that we take.
 SocketUnreader.max_body_chunk = PIECE_BYTES
 
@@ -54,7 +60,10 @@ class Worker(ThreadWorker):
         """Serve a request of a connection, in a thread; its head is waited for `HEAD_S`."""
         with ExitStack() as self._here.head:
             self._here.head.enter_context(watch.limit(conn.sock, within_s=HEAD_S, how=socket.SHUT_RDWR))
-            return super().handle(conn)
+            kept = super().handle(conn)
+        if not kept:
+            hear_out(conn.sock, within_s=_END_S)
+        return kept
 
     def handle_request(self, req: Any, conn: Any) -> Any:
         """The head has come."""
