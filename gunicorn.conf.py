@@ -45,12 +45,12 @@ logconfig_dict = {
 
 
 def on_starting(server: Any) -> None:
-    """In the master, before the first fork: have the modules loaded once, so that the processes share them.
+    """In the master, before the first fork: have the modules loaded once, so that several processes share them.
 
-    Nothing is opened or started by that; `create_app` runs in each process, after the fork. A new version
+    With one process the master would have them for nobody. Nothing is opened or started by that; `create_app` runs in each process, after the fork. A new version
     needs a new master: SIGHUP would start processes with the modules that this one has.
     """
-    if not server.cfg.reload:
+    if server.cfg.workers > 1 and not server.cfg.reload:
         importlib.import_module("app")
         if _settings.storage_url.startswith("s3://"):
             importlib.import_module("storage.bucket")  # which `create_app` would import

@@ -13,10 +13,12 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-
-from flask import Request
+from typing import TYPE_CHECKING
 
 from observability.periodic import Periodic
+
+if TYPE_CHECKING:
+    from flask import Request  # gunicorn's master imports this module, and needs none of it
 
 # Each piece costs a dozen calls and a change of threads: with 64 KiB an upload takes a tenth more of the API.
 PIECE_BYTES = 256 * 1024

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import pillow_heif
 from PIL import Image, ImageChops, ImageFile, PngImagePlugin, UnidentifiedImageError
 
-from imaging import cicp, exif_block, formats, isobmff, limits, png, raw, tiff, truncation, xmp
+from imaging import cicp, exif_block, formats, isobmff, limits, png, raw, tiff, truncation, turbo, xmp
 from imaging.errors import CorruptImage, ImagingError, TooManyPixels, TruncatedImage
 from imaging.resize import Size, fit
 
@@ -119,12 +119,10 @@ def _load(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int, m
             _, box = picture.draft(picture.mode, fit(size, max_edge_px)) or (None, None)
         if media_type == "image/avif" and isobmff.turns_picture(file):
             orientation = picture.getexif().get(tiff.ORIENTATION, 1)
-        try:
-            picture.load()
-        except OSError:
-            if not (ImageFile.LOAD_TRUNCATED_IMAGES and media_type == "image/tiff"):
-                raise
-            picture.load()  # Pillow keeps the strips that libtiff decoded before it failed
+        is_plain = media_type == "image/jpeg" and picture.mode == "RGB"
+        loaded = turbo.decode(file, picture.size) if is_plain else None
+        if loaded is None:
+            _load_all(picture, media_type)
         if media_type in _ISO | {"image/tiff"}:
             size = picture.size  # known, or turned, only now
         if picture.mode == "CMYK" and media_type == "image/jpeg" and "adobe" not in picture.info:
@@ -134,9 +132,19 @@ def _load(file: BinaryIO, media_type: str, orientation: int, max_edge_px: int, m
         icc = picture.info.get("icc_profile")
         if media_type == "image/png" or not icc:
             icc = _profile(file, media_type) or icc
-        # a JPEG needs its file no more; of others some decoders would go back to it
-        loaded = picture if media_type == "image/jpeg" else picture.copy()
+        if loaded is None:
+            # a JPEG needs its file no more; of others some decoders would go back to it
+            loaded = picture if media_type == "image/jpeg" else picture.copy()
         return Decoded(loaded, size, size, box or (0, 0, *size), orientation, icc)
+
+
+def _load_all(picture: ImageFile.ImageFile, media_type: str) -> None:
+    try:
+        picture.load()
+    except OSError:
+        if not (ImageFile.LOAD_TRUNCATED_IMAGES and media_type == "image/tiff"):
+            raise
+        picture.load()  # Pillow keeps the strips that libtiff decoded before it failed
 
 
 def _profile(file: BinaryIO, media_type: str) -> bytes | None:

@@ -180,7 +180,7 @@ class _Child:
             [sys.executable, "-m", "imaging.sandbox_child", *arguments],
             pass_fds=[number],
             stdin=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path, "GLIBC_TUNABLES": tunables},
+            env={**os.environ, "PYTHONPATH": path, "GLIBC_TUNABLES": tunables, "OPENBLAS_NUM_THREADS": "1"},
         )
 
     def can_work(self, jobs_per_process: int) -> bool:
