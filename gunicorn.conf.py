@@ -45,10 +45,11 @@ logconfig_dict = {
 
 
 def on_starting(server: Any) -> None:
-    """In the master, before the first fork: have the modules loaded once, so that several processes share them.
+    """In the master, before the first fork: have several processes share their modules.
 
-    With one process the master would have them for nobody. Nothing is opened or started by that; `create_app` runs in each process, after the fork. A new version
-    needs a new master: SIGHUP would start processes with the modules that this one has.
+    One process would share them with nobody. Nothing is opened or started by that; `create_app` runs in each
+    process, after the fork. A new version needs a new master: SIGHUP would start processes with the modules
+    that this one has.
     """
     if server.cfg.workers > 1 and not server.cfg.reload:
         importlib.import_module("app")

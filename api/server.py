@@ -1,8 +1,8 @@
 """gunicorn's threads, with a limit for the head of a request, and with an end that is announced first.
 
-gunicorn closes a connection on the one thread that accepts all others, and waits there up to two seconds for
-its client to close it too: twenty clients that don't would hold everybody up, until gunicorn's own master takes
-the process for dead. So the waiting is done before, on the request's thread.
+gunicorn closes a connection on the one thread that accepts all others, and waits there up to two seconds
+for its client to close it too: twenty clients that don't would hold everybody up, until gunicorn's own master
+takes the process for dead. So the waiting is done before, on the request's thread.
 
 gunicorn waits for a connection's first byte as long as it likes, without a thread; from then on it reads the
 head on a thread, without any limit of time: clients that send half a head would hold all threads.

@@ -1,7 +1,7 @@
 """JPEG to pixels by TurboJPEG: bit for bit what Pillow makes of a whole file, in a sixth less time.
 
-Inside is the same library, but Pillow clears the picture before, takes it a row at a time, and spreads each row
-to four bytes a pixel.
+Inside is the same library, but Pillow clears the picture before, takes it a row at a time, and spreads each
+row to four bytes a pixel.
 """
 
 import io
@@ -26,7 +26,8 @@ def decode(file: BinaryIO, size: tuple[int, int]) -> Image.Image | None:
         size: what it is to have, in pixels: its own size, or a half, a quarter or an eighth, rounded up.
 
     Returns:
-        An RGB picture; None where the file has any fault, or isn't for TurboJPEG: Pillow is to say what it is.
+        An RGB picture; None where the file has any fault, or isn't for TurboJPEG: Pillow is to say what it
+        is.
     """
     if simplejpeg is None:
         return None

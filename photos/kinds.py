@@ -7,7 +7,7 @@ from tasks.kinds import Kind
 
 _ALL = (
     PREVIEW := Kind("preview", time_limit_s=60.0, second_submit="rerun"),
-    EXIF := Kind("exif", second_submit="rerun"),
+    EXIF := Kind("exif", second_submit="rerun", along_with=PREVIEW.name),
     # its service is slow and often away: many attempts, none long after the one before
     ANALYSIS := Kind("analysis", max_attempts=20, backoff_cap_s=30.0),
 )

@@ -70,22 +70,34 @@ class Endings:
         self._metrics = metrics
         self._completions = Together(self._complete_all)
 
-    def complete(self, task: Held, save: Save, *, patience_s: float) -> Ended:
+    def complete(self, results: Sequence[tuple[Held, Save]], *, patience_s: float) -> list[Ended | Exception]:
         """As `end` by `states.complete`; what several threads complete at once is committed together.
 
-        Raises:
-            LeaseLost, DatabaseAway
+        Returns:
+            How each ended, or what `end` raised.
         """
-        answer = self._completions(_Completion(task, save, copy_context()))
+        context = copy_context()
+        completions = [_Completion(task, save, context) for task, save in results]
+        answers = self._completions(completions)
+        return [self._completed(*each, patience_s) for each in zip(completions, answers, strict=True)]
+
+    def _completed(
+        self, completion: _Completion, answer: _Completed | None, patience_s: float
+    ) -> Ended | Exception:
+        task = completion.task
         if answer is None:  # by itself it shows what was in the way, and of which
-            return self.end(task, states.complete, save=save, patience_s=patience_s)
+            try:
+                return self.end(task, states.complete, save=completion.save, patience_s=patience_s)
+            except Exception as error:  # noqa: BLE001 (it is one's own, and the others go on)
+                return error
         ended, callbacks = answer
         run_all(callbacks)
         self._tell(task, ended)
         return ended
 
-    def _complete_all(self, completions: Sequence[_Completion]) -> list[_Completed | None]:
+    def _complete_all(self, asked: Sequence[Sequence[_Completion]]) -> list[list[_Completed | None]]:
         """Complete those that can be, or none; for the others there is None."""
+        completions = [each for one in asked for each in one]
         answers: dict[tuple[UUID, int], _Completed] = {}
         try:
             with self._database.transaction(lock_timeout_s=LOCK_TIMEOUT_S) as tx:
@@ -103,8 +115,8 @@ class Endings:
         except Exception as error:  # noqa: BLE001 (each finds out by itself)
             level = logging.DEBUG if isinstance(error, DatabaseAway) else logging.WARNING
             logger.log(level, "%d not completed together: %s", len(completions), type(error).__name__)
-            return [None] * len(completions)
-        return [answers.get(each.task.claim) for each in completions]
+            answers.clear()
+        return [[answers.get(each.task.claim) for each in one] for one in asked]
 
     def end(
         self,

@@ -17,6 +17,8 @@ class Kind:
         time_limit_s: how long one attempt may take.
         second_submit: what submitting does while a task for the same subject is live: `join` shares
             it; `rerun` shares it too, and has it run once more if it is already being processed.
+        along_with: the kind whose actor does this one's work as well. Submitted with one of those this one
+            waits for it a while (`tasks.states.ALONG_S`), then it runs by itself.
     """
 
     name: str
@@ -25,3 +27,4 @@ class Kind:
     backoff_cap_s: float = 600.0
     time_limit_s: float = 30.0
     second_submit: Literal["join", "rerun"] = "join"
+    along_with: str | None = None

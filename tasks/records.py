@@ -28,11 +28,13 @@ class Wanted:
         dispatch: of that message. One from before the task was published last is stale: it would run the
             task ahead of its turn.
         limit_s: how long at most it can be held.
+        along: a kind whose task for the same subject is to be taken with it, if nobody had that in hand yet.
     """
 
     id: UUID
     dispatch: int | None
     limit_s: float
+    along: str | None = None
 
 
 @dataclass(frozen=True)

@@ -5,23 +5,26 @@ from db.tables import LIVE_STATES
 
 LIVE = ", ".join(f"'{state}'" for state in LIVE_STATES)
 _NOT_PAUSED = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND paused)"
+_UNBOUND = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND (paused OR rate_per_s IS NOT NULL))"
 
 SUBMIT = Prepared(
     "submit_tasks",
     f"""
 WITH given AS MATERIALIZED (
     SELECT id, kind, max_attempts,
-           NOT EXISTS (SELECT FROM queues WHERE name = kind AND (paused OR rate_per_s IS NOT NULL))
-       AND (SELECT 1 FROM tasks WHERE queue = given.kind AND state = 'pending'
+           run_at, run_at <= statement_timestamp() AND {_UNBOUND.format(queue="kind")}
+       AND (SELECT 1 FROM tasks WHERE queue = asked.kind AND state = 'pending'
             AND run_at <= statement_timestamp() AND priority <= 0 LIMIT 1) IS NULL
-       AND (SELECT count(*) FROM (SELECT FROM tasks WHERE queue = given.kind AND state = 'queued'
+       AND (SELECT count(*) FROM (SELECT FROM tasks WHERE queue = asked.kind AND state = 'queued'
                                   LIMIT :window) AS counted) < :window AS free
-    FROM unnest(CAST(:ids AS uuid[]), CAST(:kinds AS text[]), CAST(:max_attempts AS int[]))
-         AS given (id, kind, max_attempts)
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:kinds AS text[]), CAST(:max_attempts AS int[]),
+                CAST(:delays_s AS float8[])) AS asked (id, kind, max_attempts, delay_s),
+         LATERAL (SELECT statement_timestamp() + make_interval(secs => delay_s) AS run_at) AS due
 ), submitted AS (
     INSERT INTO tasks
-        (id, kind, queue, subject, state, max_attempts, dispatch, published, queued_at, sent_at, trace_id)
-    SELECT id, kind, kind, :subject, CASE WHEN free THEN 'queued' ELSE 'pending' END, max_attempts,
+        (id, kind, queue, subject, state, run_at, max_attempts, dispatch, published, queued_at, sent_at,
+         trace_id)
+    SELECT id, kind, kind, :subject, CASE WHEN free THEN 'queued' ELSE 'pending' END, run_at, max_attempts,
            CASE WHEN free THEN 1 ELSE 0 END, CASE WHEN free THEN 1 END,
            CASE WHEN free THEN statement_timestamp() END, CASE WHEN free THEN statement_timestamp() END,
            :trace_id
@@ -90,6 +93,13 @@ _FREE = (
 )
 
 
+# What was taken along before its own time came has waited since it was submitted.
+_CLAIMED = """id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
+    extract(epoch FROM started_at - CASE WHEN run_at > started_at THEN created_at ELSE run_at END)::float8
+        AS waited_s,
+    extract(epoch FROM started_at - begun_at)::float8 AS age_s"""
+
+
 def _claim(name: str, which: str, *, chosen: str = "", limit_s: str = ":limit_s") -> Prepared:
     return Prepared(
         name,
@@ -102,9 +112,7 @@ def _claim(name: str, which: str, *, chosen: str = "", limit_s: str = ":limit_s"
             lease_until = clock_timestamp() + make_interval(secs => :lease_s),
             lease_limit = clock_timestamp() + make_interval(secs => {limit_s})
         {which}
-        RETURNING id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, worker,
-                  started_at, extract(epoch FROM started_at - run_at)::float8 AS waited_s,
-                  extract(epoch FROM started_at - begun_at)::float8 AS age_s
+        RETURNING {_CLAIMED}, worker, started_at
     ), attempt AS (
         INSERT INTO attempts (task_id, token, number, worker, started_at)
         SELECT id, token, attempts, worker, started_at FROM claimed
@@ -124,24 +132,34 @@ CLAIM = _claim("claim_task", f"WHERE id = :id AND {_FREE.format(dispatch='CAST(:
 # By LATERAL and ANY each is looked up by its id, whatever the planner, which plans once, makes of how many.
 CLAIM_MANY = _claim(
     "claim_tasks",
-    "WHERE id = ANY(ARRAY(SELECT id FROM free))",
+    "WHERE id = ANY(ARRAY(SELECT id FROM taken))",
     chosen=f"""free AS (
-        SELECT task.id, limit_s
-        FROM unnest(CAST(:id AS uuid[]), CAST(:dispatch AS bigint[]), CAST(:limit_s AS float8[]))
-             AS wanted (id, dispatch, limit_s)
+        SELECT task.id, subject, along, limit_s
+        FROM unnest(CAST(:id AS uuid[]), CAST(:dispatch AS bigint[]), CAST(:limit_s AS float8[]),
+                    CAST(:along AS text[])) AS wanted (id, dispatch, limit_s, along)
         CROSS JOIN LATERAL (
-            SELECT id FROM tasks WHERE id = wanted.id AND {_FREE.format(dispatch="wanted.dispatch")}
+            SELECT id, subject FROM tasks WHERE id = wanted.id AND {_FREE.format(dispatch="wanted.dispatch")}
             FOR UPDATE SKIP LOCKED
         ) AS task
+    ), along AS (
+        SELECT task.id, limit_s
+        FROM free
+        CROSS JOIN LATERAL (
+            SELECT id FROM tasks
+            WHERE kind = free.along AND subject = free.subject AND state = 'pending' AND token = 0
+              AND {_UNBOUND.format(queue="tasks.queue")}
+            FOR UPDATE SKIP LOCKED
+        ) AS task
+    ), taken AS (
+        SELECT id, limit_s FROM free UNION ALL SELECT id, limit_s FROM along
     ), """,
-    limit_s="(SELECT max(limit_s) FROM free WHERE free.id = tasks.id)",
+    limit_s="(SELECT max(limit_s) FROM taken WHERE taken.id = tasks.id)",
 )
 
-CLAIMED_BY = """
-SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
-       extract(epoch FROM started_at - run_at)::float8 AS waited_s,
-       extract(epoch FROM started_at - begun_at)::float8 AS age_s
-FROM tasks WHERE id = :id AND state = 'processing' AND worker = :worker
+CLAIMED_BY = f"""
+SELECT {_CLAIMED} FROM tasks
+WHERE state = 'processing' AND worker = :worker
+  AND (id = :id OR kind = :along AND subject = (SELECT subject FROM tasks WHERE id = :id))
 """
 
 TOUCH = """

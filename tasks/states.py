@@ -28,22 +28,27 @@ from tasks.records import Claimed, Ended, Failure, Held, Submitted, Wanted
 # With more than so many before it a task needn't be on its way at once: the relay's next round will do. To
 # count how far the window is filled costs more, with each upload, than what is written.
 BORN_WINDOW = 100
+ALONG_S = 10.0
+"""How long a task waits for one that may take it along (`Kind.along_with`), before it runs by itself."""
 
 
 def submit(tx: Transaction, kinds: Sequence[Kind], subject: UUID, *, window: int) -> list[Submitted]:
     """Make a task of each kind, or share the live one for the same kind and subject (`Kind.second_submit`).
 
     One is born `queued` if its queue isn't paused and has no rate, nothing due waits before it and fewer
-    than `window` tasks are queued, and fewer than `BORN_WINDOW`; else `pending`, for the relay. It gets the
-    trace id of what is being done here, a request say; a live one keeps its own.
+    than `window` tasks are queued, and fewer than `BORN_WINDOW`; else `pending`, for the relay. So is one
+    that another of `kinds` may take along, and it isn't due for `ALONG_S`. It gets the trace id of what is
+    being done here, a request say; a live one keeps its own.
     """
+    names = [kind.name for kind in kinds]
     rows = tx.execute(
         sql.SUBMIT,
         {
             "ids": [uuid4() for _ in kinds],
-            "kinds": [kind.name for kind in kinds],
+            "kinds": names,
             "subject": subject,
             "max_attempts": [kind.max_attempts for kind in kinds],
+            "delays_s": [ALONG_S if kind.along_with in names else 0.0 for kind in kinds],
             "rerun": [kind.name for kind in kinds if kind.second_submit == "rerun"],
             "window": min(window, BORN_WINDOW),
             "trace_id": context().get("trace_id"),
@@ -54,7 +59,7 @@ def submit(tx: Transaction, kinds: Sequence[Kind], subject: UUID, *, window: int
         send_now = row.created and row.state == "queued"
         dispatch = Dispatch(row.kind, row.id, 1) if send_now else None
         submitted[row.kind] = Submitted(row.id, row.created, dispatch)
-    return [submitted[kind.name] for kind in kinds]
+    return [submitted[name] for name in names]
 
 
 def submit_many(tx: Transaction, kind: Kind, subjects: Sequence[UUID]) -> int:
@@ -114,12 +119,13 @@ def claim(tx: Transaction, wanted: Sequence[Wanted], *, worker: str, lease_s: fl
     Of several that is not to be had which someone else has locked at this moment. One alone waits for that.
 
     Returns:
-        Those that were to be had, by their ids.
+        Those that were to be had, and what they took along, by their ids.
     """
     columns: dict[str, list[Any]] = {
         "id": [each.id for each in wanted],
         "dispatch": [each.dispatch for each in wanted],
         "limit_s": [each.limit_s + LIMIT_GRACE_S for each in wanted],
+        "along": [each.along for each in wanted],
     }
     rows = _of_each(tx, (sql.CLAIM, sql.CLAIM_MANY), columns, worker=worker, lease_s=lease_s)
     return {row.id: Claimed(**row._asdict()) for row in rows}
@@ -130,15 +136,15 @@ def _of_each(
 ) -> Rows:
     """Run the statement for one task, or the one for many, whose `columns` are arrays."""
     one, many = statements
-    if len(columns["id"]) > 1:
+    if len(columns["id"]) > 1 or any(columns.get("along", ())):
         return tx.execute(many, {**columns, **others})
     return tx.execute(one, {**{name: values[0] for name, values in columns.items()}, **others})
 
 
-def claimed_by(tx: Transaction, task_id: UUID, worker: str) -> Claimed | None:
-    """The task as this worker claimed it, if it did and still holds it; nothing is changed."""
-    row = tx.execute(sql.CLAIMED_BY, {"id": task_id, "worker": worker}).one_or_none()
-    return Claimed(**row._asdict()) if row else None
+def claimed_by(tx: Transaction, wanted: Wanted, worker: str) -> dict[UUID, Claimed]:
+    """The task, and the one it took along, as this worker claimed them and holds them; nothing is changed."""
+    asked = {"id": wanted.id, "along": wanted.along, "worker": worker}
+    return {row.id: Claimed(**row._asdict()) for row in tx.execute(sql.CLAIMED_BY, asked)}
 
 
 def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> set[tuple[UUID, int]]:

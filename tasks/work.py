@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
@@ -28,12 +29,17 @@ _LIMIT_GRACE_S = 1.0
 
 
 class Claim:
-    """A task in hand. Ended by one of `complete`, `poll`, `give_up`, `Work.fail`, `.retry`, `.snooze`."""
+    """A task in hand. Ended by one of `complete`, `poll`, `give_up`, `Work.fail`, `.retry`, `.snooze`.
+
+    Attributes:
+        along: the task of the same subject that was taken along; completed with this one, or given back.
+    """
 
     def __init__(self, work: Work, task: records.Claimed, kind: Kind) -> None:
         self._work = work
         self.task = task
         self.kind = kind
+        self.along: Claim | None = None
         self.begun_s = time.monotonic()
         self.thread_id = threading.get_ident()
         self.ended = False
@@ -74,18 +80,19 @@ class Claim:
         if self.lost.is_set():
             raise LeaseLost(f"task {self.task.id} is no longer held by this worker")
 
-    def complete(self, save: Save) -> None:
+    def complete(self, save: Save, *, along: Save | None = None) -> None:
         """Store the results and `completed` in one transaction.
 
         Args:
             save: writes the result rows; it runs with the subject locked.
+            along: the same of the task that was taken along; None gives that back.
 
         Raises:
             LeaseLost: someone else holds the task; nothing was stored.
             DatabaseAway
         """
         self.check()
-        self._work.complete(self, save)
+        self._work.complete(self, save, along)
 
     def poll(self, save: Save, *, for_s: float) -> None:
         """What the task waits for isn't done yet: store what there is, and look again in `for_s` seconds.
@@ -131,6 +138,7 @@ class Work:
         self._database = database
         self._endings = endings
         self._kinds = kinds
+        self._along = {kind.along_with: kind.name for kind in kinds.values()}
         self._metrics = metrics
         self.worker = worker
         self._lease_s = lease_s
@@ -143,6 +151,9 @@ class Work:
     def claimed(self, kind_name: str, task_id: str) -> Iterator[Claim]:
         """Take a task into hand for the block, which ends it by `claim.complete`.
 
+        Another one of the same subject comes with it (`claim.along`), if its kind says so and nobody had it
+        in hand yet. If the block doesn't complete that too it is given back, and runs by itself then.
+
         While PostgreSQL is away it waits. If the block raises, the claim stays this thread's (`in_hand`),
         for the retry middleware to end.
 
@@ -151,42 +162,73 @@ class Work:
             DatabaseAway: and this worker is stopping.
         """
         kind = self._kinds[kind_name]
-        task = self._claim(kind, UUID(task_id))
-        if task is None:
+        taken = self._claim(kind, UUID(task_id))
+        if not taken:
             raise StaleMessage(f"task {task_id} isn't queued")
-        claim = Claim(self, task, kind)
-        if self._held.setdefault(task.claim, claim) is not claim:  # another thread had a message of it too
+        claim = self._hold(taken[0], kind)
+        if claim is None:  # another thread had a message of it too
             raise StaleMessage(f"task {task_id} is in hand here")
         self._thread.claim = claim
+        for task in taken[1:]:
+            claim.along = self._hold_along(task)
         with logging_with(**claim.log_fields):
             logger.debug("claimed")
-            self._metrics.begun(kind.name, task.waited_s)
-            yield claim
+            self._metrics.begun(kind.name, claim.task.waited_s)
+            try:
+                yield claim
+            finally:
+                self._give_back(claim.along)
             if not claim.ended:
                 raise RuntimeError(f"the {kind.name} actor returned without completing its task")
 
-    def _claim(self, kind: Kind, task_id: UUID) -> records.Claimed | None:
-        wanted = records.Wanted(task_id, getattr(self._thread, "dispatch", None), kind.time_limit_s)
+    def _hold(self, task: records.Claimed, kind: Kind) -> Claim | None:
+        """The task as this thread's own; None if another thread has it in hand."""
+        claim = Claim(self, task, kind)
+        return claim if self._held.setdefault(task.claim, claim) is claim else None
+
+    def _hold_along(self, task: records.Claimed) -> Claim | None:
+        claim = self._hold(task, self._kinds[task.kind])
+        if claim is not None:
+            claim.limited = True  # it is the other's time that runs
+            self._metrics.begun(task.kind, task.waited_s)
+        return claim
+
+    def _give_back(self, claim: Claim | None) -> None:
+        if claim is None or claim.ended:
+            return
+        with logging_with(**claim.log_fields):
+            try:
+                self.snooze(claim, None, for_s=0.0)
+            except (LeaseLost, DatabaseAway) as error:
+                logger.info("not given back: %s", error)
+            finally:
+                self.forget(claim)
+
+    def _claim(self, kind: Kind, task_id: UUID) -> list[records.Claimed]:
+        """The task, and what it takes along; nothing if it isn't to be had."""
+        dispatch = getattr(self._thread, "dispatch", None)
+        wanted = records.Wanted(task_id, dispatch, kind.time_limit_s, self._along.get(kind.name))
+        alone = replace(wanted, along=None)
         unsure = False
         while True:
             try:
                 # Was it the claim's answer alone that was lost? No one else has this worker's name.
-                if unsure and (mine := self._claimed(task_id)) is not None:
+                if unsure and (mine := self._claimed(wanted)):
                     return mine
-                return self._claims(wanted) or self._claim_all([wanted])[0]
+                return self._claims(wanted) or self._claim_all([alone])[0]
             except DatabaseAway:
                 unsure = True
                 if self._stopping.wait(_CLAIM_AGAIN_S):
                     raise
 
-    def _claimed(self, task_id: UUID) -> records.Claimed | None:
+    def _claimed(self, wanted: records.Wanted) -> list[records.Claimed]:
         with self._database.statement() as tx:
-            return states.claimed_by(tx, task_id, self.worker)
+            return _of_each([wanted], states.claimed_by(tx, wanted, self.worker))[0]
 
-    def _claim_all(self, wanted: Sequence[records.Wanted]) -> list[records.Claimed | None]:
+    def _claim_all(self, wanted: Sequence[records.Wanted]) -> list[list[records.Claimed]]:
         with self._database.statement(lock_timeout_s=LOCK_TIMEOUT_S) as tx:
             claimed = states.claim(tx, wanted, worker=self.worker, lease_s=self._lease_s)
-        return [claimed.pop(each.id, None) for each in wanted]  # two may have asked for the same
+        return _of_each(wanted, claimed)
 
     def received(self, message_id: str) -> None:
         """This thread's next claim is for a message of this id."""
@@ -215,9 +257,23 @@ class Work:
         """Give the task back for `for_s` seconds, and its attempt too."""
         self.end(claim, partial(states.snooze, failure=failure, for_s=for_s), failure=failure)
 
-    def complete(self, claim: Claim, save: Save) -> None:
+    def complete(self, claim: Claim, save: Save, along: Save | None = None) -> None:
         """Raises LeaseLost, DatabaseAway: see `Endings.complete`."""
-        self._end(claim, partial(self._endings.complete, claim.task, save, patience_s=self._lease_s))
+        both = [(claim, save)]
+        if claim.along is not None and along is not None:
+            both.append((claim.along, along))
+        for each, _ in both:
+            self._is_ending(each)
+        results = [(each.task, save) for each, save in both]
+        ended = self._endings.complete(results, patience_s=self._lease_s)
+        for (each, _), how in zip(both, ended, strict=True):
+            with logging_with(**each.log_fields):
+                if isinstance(how, records.Ended):
+                    self._ended(each, how)
+                elif each is not claim:
+                    logger.info("what was taken along isn't completed: %s", type(how).__name__)
+        if isinstance(ended[0], Exception):
+            raise ended[0]
 
     def end(
         self,
@@ -236,14 +292,15 @@ class Work:
             failure=failure,
             patience_s=self._lease_s,
         )
-        self._end(claim, end, failure)
+        self._is_ending(claim)
+        self._ended(claim, end(), failure)
 
-    def _end(
-        self, claim: Claim, end: Callable[[], records.Ended], failure: records.Failure | None = None
-    ) -> None:
+    @staticmethod
+    def _is_ending(claim: Claim) -> None:
         with claim.guard:  # what comes now has limits of its own, and others may wait for it
             claim.limited = True
-        ended = end()
+
+    def _ended(self, claim: Claim, ended: records.Ended, failure: records.Failure | None = None) -> None:
         ran_s = time.monotonic() - claim.begun_s
         self._metrics.worked(claim.kind.name, ran_s)
         self.forget(claim)
@@ -288,3 +345,19 @@ class Work:
                 if over_s > _LIMIT_GRACE_S and not claim.limited and not claim.ended:
                     claim.limited = True
                     raise_thread_exception(claim.thread_id, TimeLimitReached)
+
+
+def _of_each(
+    wanted: Sequence[records.Wanted], claimed: dict[UUID, records.Claimed]
+) -> list[list[records.Claimed]]:
+    """What each who asked got: its own, which two may have asked for, and then what that took along."""
+    leads = [claimed.pop(each.id, None) for each in wanted]
+    return [
+        []
+        if lead is None
+        else [
+            lead,
+            *(task for task in claimed.values() if (task.subject, task.kind) == (lead.subject, each.along)),
+        ]
+        for each, lead in zip(wanted, leads, strict=True)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
@@ -21,6 +22,15 @@ from tasks.ending import Endings
 from tasks.submit import Submitter
 from tasks.work import Claim, Work
 
+_QUEUED = "SELECT id FROM tasks WHERE subject = :subject AND kind = :kind AND state = 'queued'"
+_PUBLISH = """
+UPDATE tasks
+SET state = 'queued', run_at = statement_timestamp(), queued_at = statement_timestamp(),
+    sent_at = statement_timestamp(), dispatch = dispatch + 1, published = dispatch + 1
+WHERE subject = :subject AND kind = :kind AND state = 'pending' AND run_at > statement_timestamp()
+  AND token = 0
+"""
+
 
 class Hand:
     """Finishes a photo's tasks, or fails them, one call each.
@@ -38,7 +48,8 @@ class Hand:
         courier = Courier(make_broker(connect(redis_url)))
         self.submitter = Submitter(courier, KINDS, window=1000)
         endings = Endings(database, courier, self.submitter, self.states, metrics)
-        self.work = Work(database, endings, KINDS, metrics, worker="by-hand", lease_s=60)
+        alone = {name: replace(kind, along_with=None) for name, kind in KINDS.items()}
+        self.work = Work(database, endings, alone, metrics, worker="by-hand", lease_s=60)
 
     def previews(self, photo_id: UUID | str) -> None:
         """Make and store the photo's previews."""
@@ -73,7 +84,8 @@ class Hand:
         self.results.save_previews(tx, claim.subject, rendering, stored)
 
     def task(self, photo_id: UUID | str, kind: str) -> str:
-        """The id of a photo's queued task."""
-        query = "SELECT id FROM tasks WHERE subject = :subject AND kind = :kind AND state = 'queued'"
+        """The id of a photo's queued task; one that waits to be taken along is published first."""
+        given = {"subject": str(photo_id), "kind": kind}
         with self._database.transaction() as tx:
-            return str(tx.execute(query, {"subject": str(photo_id), "kind": kind}).scalar_one())
+            tx.execute(_PUBLISH, given)
+            return str(tx.execute(_QUEUED, given).scalar_one())

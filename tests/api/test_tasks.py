@@ -72,8 +72,8 @@ def test_tasks_are_listed_newest_first_and_only_those_of_the_owners_photos(
 def test_following_the_links_gives_each_task_once(client: Client, key: dict[str, str]) -> None:
     for seed in range(3):
         upload(client, key, seed)
-    whole, found = ids(client.get("/v1/tasks", headers=key)), []
-    path: str | None = "/v1/tasks?limit=4&state=queued"
+    whole, found = ids(client.get("/v1/tasks?kind=preview", headers=key)), []
+    path: str | None = "/v1/tasks?limit=2&state=queued"
     while path is not None:
         answer = client.get(path, headers=key)
         found += ids(answer)
@@ -81,7 +81,7 @@ def test_following_the_links_gives_each_task_once(client: Client, key: dict[str,
         assert link is None or "state=queued" in link[1]
         path = link[1] if link else None
     assert found == whole
-    assert len(found) == 6
+    assert len(found) == 3
 
 
 def test_tasks_are_found_by_state_kind_error_and_photo(

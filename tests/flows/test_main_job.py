@@ -44,6 +44,23 @@ def test_a_photo_becomes_ready_with_three_previews_and_exif(
         assert Image.open(io.BytesIO(answer.body)).size == (made["width"], made["height"])
 
 
+def test_metadata_is_read_along_with_the_previews(stack: Stack, key: dict[str, str]) -> None:
+    photo = stack.wait_ready(stack.upload(jpeg(seed=77), key), key)
+    rows = stack.query("SELECT kind, attempts, dispatch FROM tasks WHERE subject = :id", id=photo["id"])
+    assert {row.kind: (row.attempts, row.dispatch) for row in rows} == {
+        "preview": (1, 1),
+        "exif": (1, 0),  # no message was ever sent of it
+    }
+
+
+def test_metadata_is_read_though_there_is_nothing_to_show(stack: Stack, key: dict[str, str]) -> None:
+    whole = jpeg(1600, 1200, seed=78)
+    photo = stack.wait_done(stack.upload(whole[: len(whole) // 20], key), key)
+    tasks = {task["kind"]: task["state"] for task in photo["tasks"]}
+    assert (photo["state"], tasks) == ("failed", {"preview": "failed", "exif": "completed"})
+    assert photo["exif"]["make"] == MAKE
+
+
 def test_photos_are_listed_with_what_was_made_of_them(stack: Stack, key: dict[str, str]) -> None:
     ids = [stack.wait_ready(stack.upload(jpeg(64, 64, seed=n), key), key)["id"] for n in range(3)]
     listed = stack.get("/v1/photos?state=ready", key).json["photos"]

@@ -57,17 +57,22 @@ def test_the_upload_began_before_the_photo_was_created(intake: Intake, database:
     assert timedelta(0) < row.took < timedelta(seconds=30)
 
 
-def test_its_messages_are_sent_after_the_commit_and_hold_the_task_ids(
+def test_its_message_is_sent_after_the_commit_and_holds_the_task_id(
     intake: Intake, database: Database, settings: Settings
 ) -> None:
     accepted = take(intake, jpeg())
     with database.transaction() as tx:
-        query = "SELECT kind, id FROM tasks WHERE subject = :id AND state = 'queued'"
-        tasks = {row.kind: str(row.id) for row in tx.execute(query, {"id": accepted.id})}
-    assert tasks.keys() == {"preview", "exif"}
+        query = (
+            "SELECT kind, id, state, run_at > now() + interval '5 s' AS waits FROM tasks WHERE subject = :id"
+        )
+        tasks = {row.kind: row for row in tx.execute(query, {"id": accepted.id})}
+    assert {kind: (row.state, row.waits) for kind, row in tasks.items()} == {
+        "preview": ("queued", False),
+        "exif": ("pending", True),  # for the previews' to take along
+    }
     with redis.Redis.from_url(settings.redis_url, decode_responses=True) as client:
-        for kind, task_id in tasks.items():
-            assert client.lrange(f"dramatiq:{kind}", 0, -1) == [f"{task_id}.1"]
+        assert client.lrange("dramatiq:preview", 0, -1) == [f"{tasks['preview'].id}.1"]
+        assert client.lrange("dramatiq:exif", 0, -1) == []
 
 
 def test_the_same_bytes_again_are_the_same_photo_and_no_new_work(
@@ -195,6 +200,6 @@ def test_the_same_file_heals_a_photo_whose_original_was_lost(
     assert (again.id, again.created, again.healed) == (first.id, False, True)
     with database.transaction() as tx:
         row = tx.execute("SELECT original_key, state FROM photos").one()
-        live = tx.execute("SELECT count(*) FROM tasks WHERE state = 'queued'").scalar_one()
+        live = tx.execute("SELECT count(*) FROM tasks WHERE state IN ('queued', 'pending')").scalar_one()
     assert store.get(row.original_key) == jpeg()
     assert (row.state, live, len(stored_files())) == ("processing", len(REQUIRED), 1)

@@ -39,7 +39,8 @@ def test_it_begins_with_the_request_that_brought_the_photo(database: Database, p
         first.details.items()
     )
     assert first.details["size_bytes"] == len(jpeg())
-    assert told(story, "exif") == ["task-submitted", "task-is-queued"]
+    assert told(story, "preview") == ["task-submitted", "task-is-queued"]
+    assert told(story, "exif") == ["task-submitted", "task-is-pending"]
     assert {moment.details.get("trace_id") for moment in story.moments[:3]} == {"a" * 32}
 
 

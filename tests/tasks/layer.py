@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Any
 from uuid import UUID, uuid4
 
 from prometheus_client import CollectorRegistry
 
-from db.session import Database, Transaction
+from db.session import Database, DatabaseAway, Transaction
 from observability.metrics import TaskMetrics
 from tasks import views
 from tasks.courier import Courier, connect, make_broker
@@ -26,7 +27,8 @@ from tests.waiting import until
 JOIN = Kind("join", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0)
 RERUN = Kind("rerun", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0, second_submit="rerun")
 SLOW = Kind("slow", max_attempts=3, backoff_base_s=60.0)
-KINDS = {kind.name: kind for kind in (JOIN, RERUN, SLOW)}
+ALONG = Kind("along", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0, along_with="join")
+KINDS = {kind.name: kind for kind in (JOIN, RERUN, SLOW, ALONG)}
 ERROR_TYPES = ("worker-lost", "internal-error", "broken")
 
 
@@ -134,6 +136,31 @@ class Layer:
     def metric(self, name: str, **labels: str) -> float:
         """A sample of this process' registry."""
         return self.registry.get_sample_value(f"safelight_{name}", labels) or 0.0
+
+
+class LosesAnswers(Database):
+    """A database whose next commits succeed, and whose answers to them are lost."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.lose = 0
+
+    @contextmanager
+    def statement(self, *, lock_timeout_s: float | None = None) -> Iterator[Transaction]:
+        with super().statement(lock_timeout_s=lock_timeout_s) as tx:
+            yield tx
+        self._lose()
+
+    @contextmanager
+    def transaction(self, *, lock_timeout_s: float | None = None) -> Iterator[Transaction]:
+        with super().transaction(lock_timeout_s=lock_timeout_s) as tx:
+            yield tx
+        self._lose()
+
+    def _lose(self) -> None:
+        if self.lose:
+            self.lose -= 1
+            raise DatabaseAway("the connection broke while the commit was under way")
 
 
 def together(functions: Iterable[Any]) -> list[BaseException]:

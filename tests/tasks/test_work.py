@@ -2,48 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import pytest
-
-from db.session import Database, DatabaseAway, Transaction
+from db.session import Database
 from tasks.errors import StaleMessage
-from tests.tasks.layer import JOIN, Layer, together
+from tests.tasks.layer import JOIN, Layer, LosesAnswers, together
 from tests.waiting import until
-
-
-class LosesAnswers(Database):
-    """A database whose next commits succeed, and whose answers to them are lost."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.lose = 0
-
-    @contextmanager
-    def statement(self, *, lock_timeout_s: float | None = None) -> Iterator[Transaction]:
-        with super().statement(lock_timeout_s=lock_timeout_s) as tx:
-            yield tx
-        self._lose()
-
-    @contextmanager
-    def transaction(self, *, lock_timeout_s: float | None = None) -> Iterator[Transaction]:
-        with super().transaction(lock_timeout_s=lock_timeout_s) as tx:
-            yield tx
-        self._lose()
-
-    def _lose(self) -> None:
-        if self.lose:
-            self.lose -= 1
-            raise DatabaseAway("the connection broke while the commit was under way")
-
-
-@pytest.fixture
-def unsure(database: Database, migrated_url: str) -> Iterator[LosesAnswers]:
-    """Such a database, that loses nothing yet; its tables are empty."""
-    unsure = LosesAnswers(migrated_url)
-    yield unsure
-    unsure.close()
 
 
 def test_a_claim_whose_answer_was_lost_is_gone_on_with_and_counts_once(
