@@ -129,32 +129,43 @@ def _claim(name: str, which: str, *, chosen: str = "", limit_s: str = ":limit_s"
 
 
 CLAIM = _claim("claim_task", f"WHERE id = :id AND {_FREE.format(dispatch='CAST(:dispatch AS bigint)')}")
-# By LATERAL and ANY each is looked up by its id, whatever the planner, which plans once, makes of how many.
-CLAIM_MANY = _claim(
-    "claim_tasks",
-    "WHERE id = ANY(ARRAY(SELECT id FROM taken))",
-    chosen=f"""free AS (
-        SELECT task.id, subject, along, limit_s
-        FROM unnest(CAST(:id AS uuid[]), CAST(:dispatch AS bigint[]), CAST(:limit_s AS float8[]),
-                    CAST(:along AS text[])) AS wanted (id, dispatch, limit_s, along)
-        CROSS JOIN LATERAL (
-            SELECT id, subject FROM tasks WHERE id = wanted.id AND {_FREE.format(dispatch="wanted.dispatch")}
-            FOR UPDATE SKIP LOCKED
-        ) AS task
-    ), along AS (
-        SELECT task.id, limit_s
-        FROM free
-        CROSS JOIN LATERAL (
-            SELECT id FROM tasks
-            WHERE kind = free.along AND subject = free.subject AND state = 'pending' AND token = 0
-              AND {_UNBOUND.format(queue="tasks.queue")}
-            FOR UPDATE SKIP LOCKED
-        ) AS task
-    ), taken AS (
-        SELECT id, limit_s FROM free UNION ALL SELECT id, limit_s FROM along
-    ), """,
-    limit_s="(SELECT max(limit_s) FROM taken WHERE taken.id = tasks.id)",
-)
+
+
+def _claim_with_along(name: str, *, lock: str) -> Prepared:
+    """Of many tasks, with those that they take along.
+
+    By LATERAL and ANY each is looked up by its id, whatever the planner, which plans once, makes of how many.
+    """
+    return _claim(
+        name,
+        "WHERE id = ANY(ARRAY(SELECT id FROM taken))",
+        chosen=f"""free AS (
+            SELECT task.id, subject, along, limit_s
+            FROM unnest(CAST(:id AS uuid[]), CAST(:dispatch AS bigint[]), CAST(:limit_s AS float8[]),
+                        CAST(:along AS text[])) AS wanted (id, dispatch, limit_s, along)
+            CROSS JOIN LATERAL (
+                SELECT id, subject FROM tasks
+                WHERE id = wanted.id AND {_FREE.format(dispatch="wanted.dispatch")}
+                {lock}
+            ) AS task
+        ), along AS (
+            SELECT task.id, limit_s
+            FROM free
+            CROSS JOIN LATERAL (
+                SELECT id FROM tasks
+                WHERE kind = free.along AND subject = free.subject AND state = 'pending' AND token = 0
+                  AND {_UNBOUND.format(queue="tasks.queue")}
+                FOR UPDATE SKIP LOCKED
+            ) AS task
+        ), taken AS (
+            SELECT id, limit_s FROM free UNION ALL SELECT id, limit_s FROM along
+        ), """,
+        limit_s="(SELECT max(limit_s) FROM taken WHERE taken.id = tasks.id)",
+    )
+
+
+CLAIM_WITH_ALONG = _claim_with_along("claim_task_with_along", lock="FOR UPDATE")
+CLAIM_MANY = _claim_with_along("claim_tasks", lock="FOR UPDATE SKIP LOCKED")
 
 CLAIMED_BY = f"""
 SELECT {_CLAIMED} FROM tasks

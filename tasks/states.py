@@ -127,7 +127,11 @@ def claim(tx: Transaction, wanted: Sequence[Wanted], *, worker: str, lease_s: fl
         "limit_s": [each.limit_s + LIMIT_GRACE_S for each in wanted],
         "along": [each.along for each in wanted],
     }
-    rows = _of_each(tx, (sql.CLAIM, sql.CLAIM_MANY), columns, worker=worker, lease_s=lease_s)
+    others = {"worker": worker, "lease_s": lease_s}
+    if len(wanted) == 1 and wanted[0].along is not None:
+        rows = tx.execute(sql.CLAIM_WITH_ALONG, {**columns, **others})
+    else:
+        rows = _of_each(tx, (sql.CLAIM, sql.CLAIM_MANY), columns, **others)
     return {row.id: Claimed(**row._asdict()) for row in rows}
 
 
@@ -136,7 +140,7 @@ def _of_each(
 ) -> Rows:
     """Run the statement for one task, or the one for many, whose `columns` are arrays."""
     one, many = statements
-    if len(columns["id"]) > 1 or any(columns.get("along", ())):
+    if len(columns["id"]) > 1:
         return tx.execute(many, {**columns, **others})
     return tx.execute(one, {**{name: values[0] for name, values in columns.items()}, **others})
 

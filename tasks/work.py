@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from uuid import UUID
 
@@ -208,14 +207,13 @@ class Work:
         """The task, and what it takes along; nothing if it isn't to be had."""
         dispatch = getattr(self._thread, "dispatch", None)
         wanted = records.Wanted(task_id, dispatch, kind.time_limit_s, self._along.get(kind.name))
-        alone = replace(wanted, along=None)
         unsure = False
         while True:
             try:
                 # Was it the claim's answer alone that was lost? No one else has this worker's name.
                 if unsure and (mine := self._claimed(wanted)):
                     return mine
-                return self._claims(wanted) or self._claim_all([alone])[0]
+                return self._claims(wanted) or self._claim_all([wanted])[0]
             except DatabaseAway:
                 unsure = True
                 if self._stopping.wait(_CLAIM_AGAIN_S):
