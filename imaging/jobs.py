@@ -11,11 +11,18 @@ def prepare() -> None:
     from imaging import exif, preview  # noqa: F401
 
 
-def render(path: Path, *, max_pixels: int) -> Rendering:
-    """Make all previews of a photo: see `imaging.preview.render`."""
-    from imaging import preview
+def render(path: Path, *, max_pixels: int, with_metadata: bool = False) -> tuple[Rendering, Metadata | None]:
+    """Make all previews of a photo (`imaging.preview.render`), and read its metadata if that is wanted too.
 
-    return preview.render(path, max_pixels=max_pixels)
+    Where the metadata can't be read there is None: `read_exif` tells why.
+    """
+    from imaging import exif, preview
+
+    rendering = preview.render(path, max_pixels=max_pixels)
+    try:
+        return rendering, exif.read_exif(path) if with_metadata else None
+    except Exception:  # noqa: BLE001 (any kind can come of broken bytes, and the previews are made)
+        return rendering, None
 
 
 def read_exif(path: Path, present: Sequence[tuple[int, int]] | None = None) -> Metadata:

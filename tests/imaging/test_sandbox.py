@@ -52,7 +52,8 @@ def test_the_decoders_are_imported_before_the_first_photo_whose_time_runs(sandbo
 
 def test_a_photo_is_rendered_and_a_text_refused(sandbox: Sandbox, tmp_path: Path) -> None:
     photo = save(tmp_path / "photo", four_corners(), "JPEG")
-    assert sandbox.call(render, photo, max_pixels=10**6, time_limit_s=20).width == 600
+    rendering, metadata = sandbox.call(render, photo, max_pixels=10**6, time_limit_s=20)
+    assert (rendering.width, metadata) == (600, None)
     with pytest.raises(NotAnImage):
         sandbox.call(render, Path(__file__), max_pixels=10**6, time_limit_s=20)
 
