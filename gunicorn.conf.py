@@ -47,9 +47,9 @@ logconfig_dict = {
 def on_starting(server: Any) -> None:
     """In the master, before the first fork: have several processes share their modules.
 
-    One process would share them with nobody. Nothing is opened or started by that; `create_app` runs in each
-    process, after the fork. A new version needs a new master: SIGHUP would start processes with the modules
-    that this one has.
+    One process would share them with nobody; where it dies the next imports them anew. Nothing is opened or
+    started by that; `create_app` runs in each process, after the fork. A new version needs a new master:
+    SIGHUP would start processes with the modules that this one has.
     """
     if server.cfg.workers > 1 and not server.cfg.reload:
         importlib.import_module("app")

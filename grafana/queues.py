@@ -108,7 +108,8 @@ def _retries() -> list[Panel]:
         lines(
             Text(
                 "Retries and snoozes",
-                "Put off a second: retried after an error, snoozed while a dependency is away.",
+                "Put off a second: retried after an error, snoozed while a dependency is away (exif also"
+                " where the previews failed that it went along with).",
                 "0.",
                 "ops",
             ),

@@ -21,6 +21,8 @@ def render(path: Path, *, max_pixels: int, with_metadata: bool = False) -> tuple
     rendering = preview.render(path, max_pixels=max_pixels)
     try:
         return rendering, exif.read_exif(path) if with_metadata else None
+    except MemoryError:  # the process is of no further use: see `Slot.call`
+        raise
     except Exception:  # noqa: BLE001 (any kind can come of broken bytes, and the previews are made)
         return rendering, None
 

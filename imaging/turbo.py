@@ -4,7 +4,6 @@ Inside is the same library, but Pillow clears the picture before, takes it a row
 row to four bytes a pixel.
 """
 
-import io
 import mmap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,12 +45,12 @@ def decode(file: BinaryIO, size: tuple[int, int]) -> Image.Image | None:
 
 @contextmanager
 def _whole(file: BinaryIO) -> Iterator[bytes | mmap.mmap]:
-    """All of a file, without a copy where it is one of the file system."""
+    """All of a file, without a copy where it is one of a file system that has mappings."""
     try:
-        number = file.fileno()
-    except io.UnsupportedOperation:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError:  # io.UnsupportedOperation, if it is none of the file system, is one too
         file.seek(0)
         yield file.read()
         return
-    with mmap.mmap(number, 0, access=mmap.ACCESS_READ) as data:
-        yield data
+    with mapped:
+        yield mapped

@@ -38,7 +38,7 @@ class TaskMetrics:
         )
         self._wait = Histogram(
             f"{_PREFIX}task_wait_seconds",
-            "From due to claim; backoff isn't counted",
+            "From submitted, or due again, to claim; backoff isn't counted",
             ("kind",),
             buckets=SECONDS,
             registry=registry,

@@ -30,7 +30,7 @@ class Queues(Protocol):
     @property
     def paused(self) -> frozenset[str]: ...
     @property
-    def processing(self) -> int: ...
+    def busy_slots(self) -> int: ...
 
 
 class PipelineCollector(Collector):
@@ -98,7 +98,7 @@ class PipelineCollector(Collector):
         oldest = _gauge("queue_oldest_age_seconds", "How long the oldest due task waits", "kind")
         paused = _gauge("queue_paused", "Whether the queue is paused", "kind")
         dead = _gauge("dead_letters", "Failed tasks that nobody has dealt with", "kind", "error_type")
-        busy = _gauge("worker_busy", "Tasks being processed")
+        busy = _gauge("worker_busy", "Slots in which tasks are being processed")
         for kind in self._kinds:
             for state in self._states:
                 depth.add_metric([kind, state], figures.depth.get((kind, state), 0))
@@ -106,7 +106,7 @@ class PipelineCollector(Collector):
                 dead.add_metric([kind, error_type], figures.dead_letters.get((kind, error_type), 0))
             oldest.add_metric([kind], figures.oldest_age_s.get(kind, 0.0))
             paused.add_metric([kind], float(kind in figures.paused))
-        busy.add_metric([], figures.processing)
+        busy.add_metric([], figures.busy_slots)
         return [depth, oldest, paused, dead, busy]
 
     def _of_workers(self) -> list[GaugeMetricFamily]:

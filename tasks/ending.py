@@ -79,15 +79,17 @@ class Endings:
         context = copy_context()
         completions = [_Completion(task, save, context) for task, save in results]
         answers = self._completions(completions)
-        return [self._completed(*each, patience_s) for each in zip(completions, answers, strict=True)]
+        until_s = time.monotonic() + patience_s
+        return [self._completed(*each, until_s) for each in zip(completions, answers, strict=True)]
 
     def _completed(
-        self, completion: _Completion, answer: _Completed | None, patience_s: float
+        self, completion: _Completion, answer: _Completed | None, until_s: float
     ) -> Ended | Exception:
         task = completion.task
         if answer is None:  # by itself it shows what was in the way, and of which
+            left_s = until_s - time.monotonic()
             try:
-                return self.end(task, states.complete, save=completion.save, patience_s=patience_s)
+                return self.end(task, states.complete, save=completion.save, patience_s=left_s)
             except Exception as error:  # noqa: BLE001 (it is one's own, and the others go on)
                 return error
         ended, callbacks = answer

@@ -19,7 +19,11 @@ SELECT queue AS kind, count(*) AS tasks,
 FROM tasks WHERE state = 'pending' GROUP BY queue
 """
 _QUEUED = _PENDING.replace("'pending'", "'queued'")
-_PROCESSING = "SELECT kind, count(*) AS tasks FROM tasks WHERE state = 'processing' GROUP BY kind"
+# What never had a message of its own was taken along by another, in the same slot.
+_PROCESSING = """
+SELECT kind, count(*) AS tasks, count(*) FILTER (WHERE dispatch > 0) AS slots
+FROM tasks WHERE state = 'processing' GROUP BY kind
+"""
 _FAILED = (
     "SELECT kind, error_type, count(*) AS tasks FROM tasks WHERE state = 'failed' GROUP BY kind, error_type"
 )
@@ -34,11 +38,8 @@ class Figures:
     oldest_age_s: Mapping[str, float]
     dead_letters: Mapping[tuple[str, str], int]
     paused: frozenset[str]
-
-    @property
-    def processing(self) -> int:
-        """Tasks in hand, of all kinds."""
-        return sum(count for (_, state), count in self.depth.items() if state == "processing")
+    busy_slots: int
+    """Of all workers: a task that was taken along is in its leader's."""
 
 
 def figures(tx: Transaction) -> Figures:
@@ -50,10 +51,12 @@ def figures(tx: Transaction) -> Figures:
             depth[row.kind, state] = row.tasks
             if row.age_s > 0:
                 oldest_age_s[row.kind] = max(row.age_s, oldest_age_s.get(row.kind, 0.0))
+    busy_slots = 0
     for row in tx.execute(_PROCESSING):
         depth[row.kind, "processing"] = row.tasks
+        busy_slots += row.slots
     dead_letters = {(row.kind, row.error_type): row.tasks for row in tx.execute(_FAILED)}
     for (kind, _), count in dead_letters.items():
         depth[kind, "failed"] += count
     paused = frozenset(tx.execute(_PAUSED).scalars())
-    return Figures(depth, oldest_age_s, dead_letters, paused)
+    return Figures(depth, oldest_age_s, dead_letters, paused, busy_slots)

@@ -93,9 +93,9 @@ _FREE = (
 )
 
 
-# What was taken along before its own time came has waited since it was submitted.
+# What was taken along had no time of its own yet; it waited since it was submitted, as all do at first.
 _CLAIMED = """id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
-    extract(epoch FROM started_at - CASE WHEN run_at > started_at THEN created_at ELSE run_at END)::float8
+    extract(epoch FROM started_at - CASE WHEN token = 1 THEN created_at ELSE run_at END)::float8
         AS waited_s,
     extract(epoch FROM started_at - begun_at)::float8 AS age_s"""
 
@@ -131,6 +131,11 @@ def _claim(name: str, which: str, *, chosen: str = "", limit_s: str = ":limit_s"
 CLAIM = _claim("claim_task", f"WHERE id = :id AND {_FREE.format(dispatch='CAST(:dispatch AS bigint)')}")
 
 
+# Pending, and never had in hand; so put that no index fits but that of live tasks by kind and subject. That
+# of pending tasks looked cheapest while they were few, and was read from end to end when they were many.
+_PENDING_NEW = f"state IN ({LIVE}) AND queued_at IS NULL AND token = 0"
+
+
 def _claim_with_along(name: str, *, lock: str) -> Prepared:
     """Of many tasks, with those that they take along.
 
@@ -153,7 +158,7 @@ def _claim_with_along(name: str, *, lock: str) -> Prepared:
             FROM free
             CROSS JOIN LATERAL (
                 SELECT id FROM tasks
-                WHERE kind = free.along AND subject = free.subject AND state = 'pending' AND token = 0
+                WHERE kind = free.along AND subject = free.subject AND {_PENDING_NEW}
                   AND {_UNBOUND.format(queue="tasks.queue")}
                 FOR UPDATE SKIP LOCKED
             ) AS task

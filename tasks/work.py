@@ -137,7 +137,9 @@ class Work:
         self._database = database
         self._endings = endings
         self._kinds = kinds
-        self._along = {kind.along_with: kind.name for kind in kinds.values()}
+        self._along = {kind.along_with: kind.name for kind in kinds.values() if kind.along_with is not None}
+        if len(self._along) < sum(kind.along_with is not None for kind in kinds.values()):
+            raise ValueError("a kind takes one other along, not several")
         self._metrics = metrics
         self.worker = worker
         self._lease_s = lease_s
@@ -176,7 +178,9 @@ class Work:
             try:
                 yield claim
             finally:
-                self._give_back(claim.along)
+                if claim.along is not None and not claim.along.ended:
+                    self._is_ending(claim)  # no time limit shall strike here
+                    self._give_back(claim.along)
             if not claim.ended:
                 raise RuntimeError(f"the {kind.name} actor returned without completing its task")
 
@@ -189,15 +193,13 @@ class Work:
         claim = self._hold(task, self._kinds[task.kind])
         if claim is not None:
             claim.limited = True  # it is the other's time that runs
-            self._metrics.begun(task.kind, task.waited_s)
         return claim
 
-    def _give_back(self, claim: Claim | None) -> None:
-        if claim is None or claim.ended:
-            return
+    def _give_back(self, claim: Claim) -> None:
+        """At the first try, or never: its lease runs out then. What it went along with is yet to be ended."""
         with logging_with(**claim.log_fields):
             try:
-                self.snooze(claim, None, for_s=0.0)
+                self.end(claim, partial(states.snooze, failure=None, for_s=0.0), patience_s=0.0)
             except (LeaseLost, DatabaseAway) as error:
                 logger.info("not given back: %s", error)
             finally:
@@ -267,6 +269,8 @@ class Work:
         for (each, _), how in zip(both, ended, strict=True):
             with logging_with(**each.log_fields):
                 if isinstance(how, records.Ended):
+                    if each is not claim:
+                        self._metrics.begun(each.kind.name, each.task.waited_s)
                     self._ended(each, how)
                 elif each is not claim:
                     logger.info("what was taken along isn't completed: %s", type(how).__name__)
@@ -280,15 +284,16 @@ class Work:
         *,
         save: Save | None = None,
         failure: records.Failure | None = None,
+        patience_s: float | None = None,
     ) -> None:
-        """Raises LeaseLost, DatabaseAway: see `Endings.end`."""
+        """Raises LeaseLost, DatabaseAway: see `Endings.end`; its patience is a lease's length by default."""
         end = partial(
             self._endings.end,
             claim.task,
             transition,
             save=save,
             failure=failure,
-            patience_s=self._lease_s,
+            patience_s=self._lease_s if patience_s is None else patience_s,
         )
         self._is_ending(claim)
         self._ended(claim, end(), failure)

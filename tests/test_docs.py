@@ -44,7 +44,7 @@ def exported() -> set[str]:
     TaskMetrics(registry, kinds=KINDS, error_types=ERROR_TYPES)
     registry.register(
         PipelineCollector(
-            lambda: Figures({}, {}, {}, frozenset()),
+            lambda: Figures({}, {}, {}, frozenset(), 0),
             list,
             {},
             lambda: 1,

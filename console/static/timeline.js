@@ -66,7 +66,8 @@ function next(task, clocks) {
   const text = h("span", {});
   const tick = () => {
     const seconds = Math.ceil((new Date(task.run_at) - Date.now()) / 1000);
-    text.textContent = seconds > 0 ? `Next try in ${duration(seconds)}` : "Waits for a worker";
+    const first = task.kind === "exif" && task.history.length === 0;
+    text.textContent = seconds <= 0 ? "Waits for a worker" : first ? `Waits for the previews, for ${duration(seconds)} at most` : `Next try in ${duration(seconds)}`;
   };
   tick();
   clocks.add(tick);

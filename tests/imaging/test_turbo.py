@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import platform
 import sys
@@ -175,3 +176,15 @@ def test_no_memory_stays_with_what_is_gone(tmp_path: Path) -> None:
     for _ in range(40):
         fully(path)  # 11 MiB each
     assert resident_mib() - before < 100
+
+
+def test_without_mappings_it_is_the_same(
+    tmp_path: Path, by_pillow: Decode, turned_to: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: Any, **options: Any) -> None:
+        raise OSError(errno.ENODEV, "no such device")
+
+    monkeypatch.setattr("mmap.mmap", refuse)
+    path = save(tmp_path / "photo", picture(3000, 2000), "JPEG")
+    assert same(fully(path), by_pillow(path))
+    assert turned_to == [HAS_WHEEL, False]

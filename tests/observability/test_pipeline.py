@@ -21,7 +21,7 @@ class Queues:
     oldest_age_s: dict[str, float] = field(default_factory=dict)
     dead_letters: dict[tuple[str, str], int] = field(default_factory=dict)
     paused: frozenset[str] = frozenset()
-    processing: int = 0
+    busy_slots: int = 0
 
 
 @dataclass

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
 
 from db.session import Database
+from tasks import figures
+from tasks import statements as sql
 from tasks.errors import LeaseLost, StaleMessage
-from tasks.records import Wanted
-from tasks.work import Claim
+from tasks.records import Ended, Wanted
+from tasks.work import Claim, Work
 from tests.tasks.layer import ALONG, JOIN, Layer, LosesAnswers
 
 LONG_AGO = "UPDATE tasks SET run_at = run_at - interval '1 hour' WHERE id = :id"
@@ -200,3 +205,71 @@ def test_a_completion_whose_answer_was_lost_takes_effect_once_for_both(
     claim.complete(lambda tx: None, along=lambda tx: None)
     for task_id in (lead, along):
         assert layer.events(task_id) == ["task-submitted", "task-started", "task-completed"]
+
+
+def test_it_is_found_by_its_kind_and_subject_however_many_wait(database: Database, layer: Layer) -> None:
+    fill = """
+    INSERT INTO tasks (id, kind, queue, subject, state, max_attempts, finished_at)
+    SELECT gen_random_uuid(), 'along', 'along', gen_random_uuid(), CAST(:state AS text), 3,
+           CASE WHEN :state = 'completed' THEN now() END
+    FROM generate_series(1, 20000)
+    """
+    asked = {
+        "id": [uuid4()],
+        "dispatch": [1],
+        "limit_s": [5.0],
+        "along": [ALONG.name],
+        "worker": "w1",
+        "lease_s": 5.0,
+    }
+    with database.statement() as tx:
+        tx.execute(fill, {"state": "completed"})
+        tx.execute("VACUUM ANALYZE tasks")  # what the planner knows is of before the rush
+        tx.execute(fill, {"state": "pending"})
+        for statement in (sql.CLAIM_WITH_ALONG, sql.CLAIM_MANY):
+            plan = "\n".join(tx.execute(f"EXPLAIN {statement.sql}", asked).scalars())
+            assert "uq_tasks_live" in plan, plan
+            assert "ix_tasks_due" not in plan, plan
+
+
+def test_the_others_time_limit_does_not_strike_while_it_is_given_back(
+    layer: Layer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lead, along = pair(layer)
+    end = layer.work._endings.end
+
+    def slowly(*args: Any, **options: Any) -> Ended:
+        claim.begun_s -= 3600
+        layer.work.enforce_limits()  # it would raise in this thread
+        time.sleep(0.01)
+        return end(*args, **options)
+
+    monkeypatch.setattr(layer.work._endings, "end", slowly)
+    with pytest.raises(KeyError), layer.work.claimed(JOIN.name, str(lead)) as claim:
+        raise KeyError
+    assert layer.task(along).state == "pending"
+
+
+def test_it_takes_no_slot_of_its_own(database: Database, layer: Layer) -> None:
+    lead, _ = pair(layer)
+    layer.claim(lead)
+    layer.claim(layer.submit(ALONG), ALONG)
+    with database.transaction() as tx:
+        found = figures.figures(tx)
+    assert (found.depth["along", "processing"], found.busy_slots) == (2, 2)
+
+
+def test_given_back_it_isnt_measured_as_begun(layer: Layer) -> None:
+    lead, along = pair(layer)
+    with layer.work.claimed(JOIN.name, str(lead)) as claim:
+        claim.complete(lambda tx: None)
+    assert layer.metric("task_wait_seconds_count", kind="along") == 0
+    layer.relay.round()
+    layer.claim(along, ALONG).complete(lambda tx: None)
+    assert layer.metric("task_wait_seconds_count", kind="along") == 1
+
+
+def test_two_kinds_cant_go_along_with_the_same(layer: Layer) -> None:
+    kinds = {"join": JOIN, "along": ALONG, "too": replace(ALONG, name="too")}
+    with pytest.raises(ValueError, match="not several"):
+        Work(layer.database, layer.work._endings, kinds, layer.work._metrics, worker="w", lease_s=1.0)

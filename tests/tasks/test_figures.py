@@ -28,7 +28,7 @@ def test_tasks_are_counted_by_kind_and_state(layer: Layer, database: Database) -
     assert dict(found.depth) == {("join", "queued"): 2, ("slow", "pending"): 1, ("join", "failed"): 1}
     assert dict(found.dead_letters) == {("join", "broken"): 1}
     assert found.paused == {"slow"}
-    assert found.processing == 0
+    assert found.busy_slots == 0
     assert set(found.oldest_age_s) == {"join"}  # what is due later doesn't wait
     assert 60 <= found.oldest_age_s["join"] < 120
 
