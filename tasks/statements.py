@@ -172,6 +172,11 @@ def _claim_with_along(name: str, *, lock: str) -> Prepared:
 CLAIM_WITH_ALONG = _claim_with_along("claim_task_with_along", lock="FOR UPDATE")
 CLAIM_MANY = _claim_with_along("claim_tasks", lock="FOR UPDATE SKIP LOCKED")
 
+HASTEN = f"""
+UPDATE tasks SET run_at = statement_timestamp()
+WHERE kind = :kind AND subject = :subject AND {_PENDING_NEW} AND run_at > statement_timestamp()
+"""
+
 CLAIMED_BY = f"""
 SELECT {_CLAIMED} FROM tasks
 WHERE state = 'processing' AND worker = :worker

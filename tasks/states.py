@@ -28,7 +28,7 @@ from tasks.records import Claimed, Ended, Failure, Held, Submitted, Wanted
 # With more than so many before it a task needn't be on its way at once: the relay's next round will do. To
 # count how far the window is filled costs more, with each upload, than what is written.
 BORN_WINDOW = 100
-ALONG_S = 10.0
+ALONG_S = 120.0
 """How long a task waits for one that may take it along (`Kind.along_with`), before it runs by itself."""
 
 
@@ -149,6 +149,11 @@ def claimed_by(tx: Transaction, wanted: Wanted, worker: str) -> dict[UUID, Claim
     """The task, and the one it took along, as this worker claimed them and holds them; nothing is changed."""
     asked = {"id": wanted.id, "along": wanted.along, "worker": worker}
     return {row.id: Claimed(**row._asdict()) for row in tx.execute(sql.CLAIMED_BY, asked)}
+
+
+def hasten(tx: Transaction, kind: str, subject: UUID) -> None:
+    """Let a task that waits to be taken along wait no longer: what would have done that is over."""
+    tx.execute(sql.HASTEN, {"kind": kind, "subject": subject})
 
 
 def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> set[tuple[UUID, int]]:

@@ -178,9 +178,8 @@ class Work:
             try:
                 yield claim
             finally:
-                if claim.along is not None and not claim.along.ended:
-                    self._is_ending(claim)  # no time limit shall strike here
-                    self._give_back(claim.along)
+                self._is_ending(claim)  # no time limit shall strike any more
+                self._leave_along(claim)
             if not claim.ended:
                 raise RuntimeError(f"the {kind.name} actor returned without completing its task")
 
@@ -195,15 +194,26 @@ class Work:
             claim.limited = True  # it is the other's time that runs
         return claim
 
-    def _give_back(self, claim: Claim) -> None:
-        """At the first try, or never: its lease runs out then. What it went along with is yet to be ended."""
-        with logging_with(**claim.log_fields):
+    def _leave_along(self, lead: Claim) -> None:
+        """Have what went along run by itself, or what might have, unless it is done.
+
+        There is one try: its lease, or its time to wait, runs out anyhow, and the lead is yet to be ended.
+        """
+        claim = lead.along
+        if claim is not None and claim.ended:
+            return
+        with logging_with(**(lead if claim is None else claim).log_fields):
             try:
-                self.end(claim, partial(states.snooze, failure=None, for_s=0.0), patience_s=0.0)
+                if claim is not None:
+                    self.end(claim, partial(states.snooze, failure=None, for_s=0.0), patience_s=0.0)
+                elif (kind := self._along.get(lead.kind.name)) is not None:
+                    with self._database.statement() as tx:
+                        states.hasten(tx, kind, lead.subject)
             except (LeaseLost, DatabaseAway) as error:
-                logger.info("not given back: %s", error)
+                logger.info("%s", error)
             finally:
-                self.forget(claim)
+                if claim is not None:
+                    self.forget(claim)
 
     def _claim(self, kind: Kind, task_id: UUID) -> list[records.Claimed]:
         """The task, and what it takes along; nothing if it isn't to be had."""

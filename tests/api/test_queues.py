@@ -60,7 +60,7 @@ def test_depth_age_and_speed_are_told(
         photo_id = client.post("/v1/photos", data=jpeg(8, 8, seed=seed), headers=admin).json["id"]
     hand.exif(photo_id)
     with database.transaction() as tx:
-        tx.execute("UPDATE tasks SET run_at = run_at - interval '110 s'")
+        tx.execute("UPDATE tasks SET run_at = run_at - interval '230 s'")
     told = queue(client, admin, "exif")
     assert told["depth"] == {"pending": 2, "queued": 0, "processing": 0, "failed": 0}
     assert queue(client, admin, "preview")["depth"] == {

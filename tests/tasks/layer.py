@@ -27,8 +27,9 @@ from tests.waiting import until
 JOIN = Kind("join", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0)
 RERUN = Kind("rerun", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0, second_submit="rerun")
 SLOW = Kind("slow", max_attempts=3, backoff_base_s=60.0)
-ALONG = Kind("along", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0, along_with="join")
-KINDS = {kind.name: kind for kind in (JOIN, RERUN, SLOW, ALONG)}
+LEAD = Kind("lead", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0)
+ALONG = Kind("along", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0, along_with=LEAD.name)
+KINDS = {kind.name: kind for kind in (JOIN, RERUN, SLOW, LEAD, ALONG)}
 ERROR_TYPES = ("worker-lost", "internal-error", "broken")
 
 

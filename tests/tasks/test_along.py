@@ -12,10 +12,10 @@ import pytest
 from db.session import Database
 from tasks import figures
 from tasks import statements as sql
-from tasks.errors import LeaseLost, StaleMessage
+from tasks.errors import LeaseLost
 from tasks.records import Ended, Wanted
 from tasks.work import Claim, Work
-from tests.tasks.layer import ALONG, JOIN, Layer, LosesAnswers
+from tests.tasks.layer import ALONG, LEAD, Layer, LosesAnswers
 
 LONG_AGO = "UPDATE tasks SET run_at = run_at - interval '1 hour' WHERE id = :id"
 
@@ -23,7 +23,7 @@ LONG_AGO = "UPDATE tasks SET run_at = run_at - interval '1 hour' WHERE id = :id"
 def pair(layer: Layer) -> tuple[UUID, UUID]:
     """Submit a task of each kind for one subject: (the one that leads, the one to be taken along)."""
     with layer.database.transaction() as tx:
-        lead, along = layer.submitter.submit_each(tx, [JOIN.name, ALONG.name], uuid4())
+        lead, along = layer.submitter.submit_each(tx, [LEAD.name, ALONG.name], uuid4())
     return lead.id, along.id
 
 
@@ -37,7 +37,7 @@ def test_it_waits_without_a_message_for_the_one_it_was_submitted_with(layer: Lay
     lead, along = pair(layer)
     assert (layer.task(lead).state, layer.task(along).state) == ("queued", "pending")
     layer.relay.round()
-    assert layer.messages(JOIN) == {lead}
+    assert layer.messages(LEAD) == {lead}
     assert layer.messages(ALONG) == set()
 
 
@@ -48,7 +48,7 @@ def test_submitted_alone_it_goes_at_once(layer: Layer) -> None:
 
 def test_both_are_claimed_at_once_and_completed_in_one_transaction(layer: Layer) -> None:
     lead, along = pair(layer)
-    claim = layer.claim(lead)
+    claim = layer.claim(lead, LEAD)
     assert (taken(claim).task.id, layer.task(along).state) == (along, "processing")
     transactions = []
 
@@ -69,12 +69,12 @@ def test_both_are_claimed_at_once_and_completed_in_one_transaction(layer: Layer)
 def test_it_has_waited_since_it_was_submitted(layer: Layer) -> None:
     lead, along = pair(layer)
     layer.do("UPDATE tasks SET created_at = created_at - interval '1 hour' WHERE id = :id", id=along)
-    assert 3600 <= taken(layer.claim(lead)).task.waited_s < 3660
+    assert 3600 <= taken(layer.claim(lead, LEAD)).task.waited_s < 3660
 
 
 def test_not_completed_it_is_given_back_with_its_attempt_and_runs_by_itself(layer: Layer) -> None:
     lead, along = pair(layer)
-    with layer.work.claimed(JOIN.name, str(lead)) as claim:
+    with layer.work.claimed(LEAD.name, str(lead)) as claim:
         claim.complete(lambda tx: None)
     assert (layer.task(lead).state, layer.task(along).state, layer.task(along).attempts) == (
         "completed",
@@ -89,7 +89,7 @@ def test_not_completed_it_is_given_back_with_its_attempt_and_runs_by_itself(laye
 
 def test_it_is_given_back_by_a_block_that_raises(layer: Layer) -> None:
     lead, along = pair(layer)
-    with pytest.raises(KeyError), layer.work.claimed(JOIN.name, str(lead)):
+    with pytest.raises(KeyError), layer.work.claimed(LEAD.name, str(lead)):
         raise KeyError
     assert (layer.task(lead).state, layer.task(along).state) == ("processing", "pending")
 
@@ -99,7 +99,7 @@ def test_after_its_time_it_runs_by_itself(layer: Layer) -> None:
     layer.do(LONG_AGO, id=along)
     layer.relay.round()
     assert layer.messages(ALONG) == {along}
-    assert layer.claim(lead).along is None  # it has a message of its own by now
+    assert layer.claim(lead, LEAD).along is None  # it has a message of its own by now
     assert layer.claim(along, ALONG).task.id == along
 
 
@@ -114,22 +114,22 @@ def test_from_a_queue_that_is_paused_or_slowed_nothing_is_taken_along(
         f" ON CONFLICT (name) DO UPDATE SET {name} = :value",
         value=change[name],
     )
-    assert layer.claim(lead).along is None
+    assert layer.claim(lead, LEAD).along is None
     assert layer.task(along).state == "pending"
 
 
 def test_what_someone_had_in_hand_before_is_not_taken_along(layer: Layer) -> None:
     lead, along = pair(layer)
-    with layer.work.claimed(JOIN.name, str(lead)) as claim:
+    with layer.work.claimed(LEAD.name, str(lead)) as claim:
         layer.work.snooze(claim, None, for_s=0.0)
     layer.relay.round()
     layer.do("UPDATE tasks SET state = 'pending', queued_at = NULL WHERE id = :id", id=along)
-    assert layer.claim(lead).along is None
+    assert layer.claim(lead, LEAD).along is None
 
 
 def test_one_that_was_cancelled_meanwhile_keeps_the_other_from_nothing(layer: Layer) -> None:
     lead, along = pair(layer)
-    claim = layer.claim(lead)
+    claim = layer.claim(lead, LEAD)
     layer.dead_letters.cancel(along)
     saved: list[str] = []
     claim.complete(lambda tx: saved.append("lead"), along=lambda tx: saved.append("along"))
@@ -138,7 +138,7 @@ def test_one_that_was_cancelled_meanwhile_keeps_the_other_from_nothing(layer: La
 
 def test_it_is_completed_though_the_other_was_cancelled_meanwhile(layer: Layer) -> None:
     lead, along = pair(layer)
-    claim = layer.claim(lead)
+    claim = layer.claim(lead, LEAD)
     layer.dead_letters.cancel(lead)
     with pytest.raises(LeaseLost):
         claim.complete(lambda tx: None, along=lambda tx: None)
@@ -147,7 +147,7 @@ def test_it_is_completed_though_the_other_was_cancelled_meanwhile(layer: Layer) 
 
 def test_heartbeats_keep_both_and_a_dead_workers_come_back_both(layer: Layer) -> None:
     lead, along = pair(layer)
-    claim = layer.claim(lead)
+    claim = layer.claim(lead, LEAD)
     for task_id in (lead, along):
         layer.expire(task_id)
     layer.work.heartbeat()
@@ -162,7 +162,7 @@ def test_heartbeats_keep_both_and_a_dead_workers_come_back_both(layer: Layer) ->
 
 def test_it_has_no_time_limit_but_the_others(layer: Layer) -> None:
     lead, _ = pair(layer)
-    along = taken(layer.claim(lead))
+    along = taken(layer.claim(lead, LEAD))
     along.begun_s -= 3600
     layer.work.enforce_limits()  # else this thread would be interrupted here
     assert not along.ended
@@ -170,27 +170,34 @@ def test_it_has_no_time_limit_but_the_others(layer: Layer) -> None:
 
 def test_each_of_several_that_are_claimed_together_gets_its_own(layer: Layer) -> None:
     pairs = [pair(layer) for _ in range(3)]
-    alone = layer.submit()
+    alone = layer.submit(LEAD)
     wanted = [Wanted(lead, None, 5.0, ALONG.name) for lead, _ in pairs] + [Wanted(alone, None, 5.0)]
     claimed = layer.work._claim_all(wanted)
     assert [tuple(task.id for task in each) for each in claimed] == [*pairs, (alone,)]
 
 
-def test_a_claim_that_someone_locked_out_is_had_alone(database: Database, layer: Layer) -> None:
+def test_one_that_someone_has_locked_is_left_and_runs_by_itself_right_after(
+    database: Database, layer: Layer
+) -> None:
     lead, along = pair(layer)
     with database.transaction() as tx:
         tx.execute("SELECT FROM tasks WHERE id = :id FOR UPDATE", {"id": along})
-        assert layer.claim(lead).along is None
-    with pytest.raises(StaleMessage):
-        layer.claim(along, ALONG)
+        block = layer.work.claimed(LEAD.name, str(lead))
+        claim = block.__enter__()
+    assert claim.along is None
+    layer.relay.round()
     assert layer.task(along).state == "pending"
+    claim.complete(lambda tx: None)
+    block.__exit__(None, None, None)
+    layer.relay.round()
+    assert layer.messages(ALONG) >= {along}
 
 
 def test_a_claim_whose_answer_was_lost_has_both_in_hand(unsure: LosesAnswers, redis_url: str) -> None:
     layer = Layer(unsure, redis_url)
     lead, along = pair(layer)
     unsure.lose = 1
-    claim = layer.claim(lead)
+    claim = layer.claim(lead, LEAD)
     assert (claim.task.id, taken(claim).task.id) == (lead, along)
     assert {layer.task(task_id).attempts for task_id in (lead, along)} == {1}
 
@@ -200,7 +207,7 @@ def test_a_completion_whose_answer_was_lost_takes_effect_once_for_both(
 ) -> None:
     layer = Layer(unsure, redis_url)
     lead, along = pair(layer)
-    claim = layer.claim(lead)
+    claim = layer.claim(lead, LEAD)
     unsure.lose = 1
     claim.complete(lambda tx: None, along=lambda tx: None)
     for task_id in (lead, along):
@@ -245,14 +252,14 @@ def test_the_others_time_limit_does_not_strike_while_it_is_given_back(
         return end(*args, **options)
 
     monkeypatch.setattr(layer.work._endings, "end", slowly)
-    with pytest.raises(KeyError), layer.work.claimed(JOIN.name, str(lead)) as claim:
+    with pytest.raises(KeyError), layer.work.claimed(LEAD.name, str(lead)) as claim:
         raise KeyError
     assert layer.task(along).state == "pending"
 
 
 def test_it_takes_no_slot_of_its_own(database: Database, layer: Layer) -> None:
     lead, _ = pair(layer)
-    layer.claim(lead)
+    layer.claim(lead, LEAD)
     layer.claim(layer.submit(ALONG), ALONG)
     with database.transaction() as tx:
         found = figures.figures(tx)
@@ -261,7 +268,7 @@ def test_it_takes_no_slot_of_its_own(database: Database, layer: Layer) -> None:
 
 def test_given_back_it_isnt_measured_as_begun(layer: Layer) -> None:
     lead, along = pair(layer)
-    with layer.work.claimed(JOIN.name, str(lead)) as claim:
+    with layer.work.claimed(LEAD.name, str(lead)) as claim:
         claim.complete(lambda tx: None)
     assert layer.metric("task_wait_seconds_count", kind="along") == 0
     layer.relay.round()
@@ -270,6 +277,6 @@ def test_given_back_it_isnt_measured_as_begun(layer: Layer) -> None:
 
 
 def test_two_kinds_cant_go_along_with_the_same(layer: Layer) -> None:
-    kinds = {"join": JOIN, "along": ALONG, "too": replace(ALONG, name="too")}
+    kinds = {"lead": LEAD, "along": ALONG, "too": replace(ALONG, name="too")}
     with pytest.raises(ValueError, match="not several"):
         Work(layer.database, layer.work._endings, kinds, layer.work._metrics, worker="w", lease_s=1.0)
