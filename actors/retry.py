@@ -20,9 +20,10 @@ from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound
 from photos.kinds import NO_PREVIEW
 from remote.errors import BreakerOpen, RemoteError, RemoteTrouble
 from storage.errors import ObjectMissing, StoreAway
+from tasks.claim import Claim
 from tasks.errors import DependencyAway, LeaseLost, Permanent, StaleMessage, TaskError, Transient
 from tasks.records import Failure
-from tasks.work import Claim, Work
+from tasks.work import Work
 
 logger = logging.getLogger(__name__)
 

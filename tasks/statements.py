@@ -4,15 +4,15 @@ from db.prepared import Prepared
 from db.tables import LIVE_STATES
 
 LIVE = ", ".join(f"'{state}'" for state in LIVE_STATES)
-_NOT_PAUSED = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND paused)"
-_UNBOUND = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND (paused OR rate_per_s IS NOT NULL))"
+NOT_PAUSED = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND paused)"
+UNBOUND = "NOT EXISTS (SELECT FROM queues WHERE name = {queue} AND (paused OR rate_per_s IS NOT NULL))"
 
 SUBMIT = Prepared(
     "submit_tasks",
     f"""
 WITH given AS MATERIALIZED (
     SELECT id, kind, max_attempts,
-           run_at, run_at <= statement_timestamp() AND {_UNBOUND.format(queue="kind")}
+           run_at, run_at <= statement_timestamp() AND {UNBOUND.format(queue="kind")}
        AND (SELECT 1 FROM tasks WHERE queue = asked.kind AND state = 'pending'
             AND run_at <= statement_timestamp() AND priority <= 0 LIMIT 1) IS NULL
        AND (SELECT count(*) FROM (SELECT FROM tasks WHERE queue = asked.kind AND state = 'queued'
@@ -60,7 +60,7 @@ PUBLISH = f"""
 WITH due AS (
     SELECT id FROM tasks
     WHERE queue = :kind AND state = 'pending' AND run_at <= statement_timestamp()
-      AND (priority > 0) = :bulk AND {_NOT_PAUSED.format(queue=":kind")}
+      AND (priority > 0) = :bulk AND {NOT_PAUSED.format(queue=":kind")}
     ORDER BY priority, run_at, id
     LIMIT least(CAST(:at_most AS bigint), greatest(0, :window - (SELECT count(*) FROM (
         SELECT FROM tasks WHERE queue = :kind AND state = 'queued' LIMIT :window) AS counted)))
@@ -84,115 +84,6 @@ RESEND = """
 UPDATE tasks SET dispatch = dispatch + 1, sent_at = clock_timestamp()
 WHERE id = ANY(:ids) AND state = 'queued'
 RETURNING id, dispatch
-"""
-
-
-_FREE = (
-    f"state = 'queued' AND {_NOT_PAUSED.format(queue='tasks.queue')}"
-    " AND coalesce({dispatch} >= published, true)"
-)
-
-
-# What was taken along had no time of its own yet; it waited since it was submitted, as all do at first.
-_CLAIMED = """id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
-    extract(epoch FROM started_at - CASE WHEN token = 1 THEN created_at ELSE run_at END)::float8
-        AS waited_s,
-    extract(epoch FROM started_at - begun_at)::float8 AS age_s"""
-
-
-def _claim(name: str, which: str, *, chosen: str = "", limit_s: str = ":limit_s") -> Prepared:
-    return Prepared(
-        name,
-        f"""
-    WITH {chosen}claimed AS (
-        UPDATE tasks
-        SET state = 'processing', token = token + 1, attempts = attempts + 1, worker = :worker,
-            queued_at = NULL, started_at = clock_timestamp(),
-            begun_at = coalesce(begun_at, clock_timestamp()),
-            lease_until = clock_timestamp() + make_interval(secs => :lease_s),
-            lease_limit = clock_timestamp() + make_interval(secs => {limit_s})
-        {which}
-        RETURNING {_CLAIMED}, worker, started_at
-    ), attempt AS (
-        INSERT INTO attempts (task_id, token, number, worker, started_at)
-        SELECT id, token, attempts, worker, started_at FROM claimed
-    ), event AS (
-        INSERT INTO events (type, subject, task_id, kind, data)
-        SELECT 'task-started', subject, id, kind,
-               jsonb_build_object('attempt', attempts, 'waited_s', round(waited_s::numeric, 3))
-        FROM claimed
-    )
-    SELECT id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at, waited_s, age_s
-    FROM claimed
-    """,
-    )
-
-
-CLAIM = _claim("claim_task", f"WHERE id = :id AND {_FREE.format(dispatch='CAST(:dispatch AS bigint)')}")
-
-
-# Pending, and never had in hand; so put that no index fits but that of live tasks by kind and subject. That
-# of pending tasks looked cheapest while they were few, and was read from end to end when they were many.
-_PENDING_NEW = f"state IN ({LIVE}) AND queued_at IS NULL AND token = 0"
-
-
-def _claim_with_along(name: str, *, lock: str) -> Prepared:
-    """Of many tasks, with those that they take along.
-
-    By LATERAL and ANY each is looked up by its id, whatever the planner, which plans once, makes of how many.
-    """
-    return _claim(
-        name,
-        "WHERE id = ANY(ARRAY(SELECT id FROM taken))",
-        chosen=f"""free AS (
-            SELECT task.id, subject, along, limit_s
-            FROM unnest(CAST(:id AS uuid[]), CAST(:dispatch AS bigint[]), CAST(:limit_s AS float8[]),
-                        CAST(:along AS text[])) AS wanted (id, dispatch, limit_s, along)
-            CROSS JOIN LATERAL (
-                SELECT id, subject FROM tasks
-                WHERE id = wanted.id AND {_FREE.format(dispatch="wanted.dispatch")}
-                {lock}
-            ) AS task
-        ), along AS (
-            SELECT task.id, limit_s
-            FROM free
-            CROSS JOIN LATERAL (
-                SELECT id FROM tasks
-                WHERE kind = free.along AND subject = free.subject AND {_PENDING_NEW}
-                  AND {_UNBOUND.format(queue="tasks.queue")}
-                FOR UPDATE SKIP LOCKED
-            ) AS task
-        ), taken AS (
-            SELECT id, limit_s FROM free UNION ALL SELECT id, limit_s FROM along
-        ), """,
-        limit_s="(SELECT max(limit_s) FROM taken WHERE taken.id = tasks.id)",
-    )
-
-
-CLAIM_WITH_ALONG = _claim_with_along("claim_task_with_along", lock="FOR UPDATE")
-CLAIM_MANY = _claim_with_along("claim_tasks", lock="FOR UPDATE SKIP LOCKED")
-
-HASTEN = f"""
-UPDATE tasks SET run_at = statement_timestamp()
-WHERE kind = :kind AND subject = :subject AND {_PENDING_NEW} AND run_at > statement_timestamp()
-"""
-
-CLAIMED_BY = f"""
-SELECT {_CLAIMED} FROM tasks
-WHERE state = 'processing' AND worker = :worker
-  AND (id = :id OR kind = :along AND subject = (SELECT subject FROM tasks WHERE id = :id))
-"""
-
-TOUCH = """
-UPDATE tasks SET lease_until = least(clock_timestamp() + make_interval(secs => :lease_s), lease_limit)
-FROM (
-    SELECT tasks.id FROM tasks
-    JOIN unnest(CAST(:ids AS uuid[]), CAST(:tokens AS bigint[])) AS claim (id, token)
-      ON tasks.id = claim.id AND tasks.token = claim.token
-    WHERE tasks.state = 'processing' ORDER BY tasks.id FOR UPDATE OF tasks
-) AS held
-WHERE tasks.id = held.id
-RETURNING tasks.id, tasks.token
 """
 
 EXPIRED = """

@@ -19,6 +19,7 @@ from sqlalchemy import Row
 from db.prepared import Prepared, Rows
 from db.session import Transaction
 from observability.logs import context
+from tasks import claim_statements as claims
 from tasks import statements as sql
 from tasks import upkeep_statements as upkeep
 from tasks.courier import Dispatch
@@ -129,9 +130,9 @@ def claim(tx: Transaction, wanted: Sequence[Wanted], *, worker: str, lease_s: fl
     }
     others = {"worker": worker, "lease_s": lease_s}
     if len(wanted) == 1 and wanted[0].along is not None:
-        rows = tx.execute(sql.CLAIM_WITH_ALONG, {**columns, **others})
+        rows = tx.execute(claims.CLAIM_WITH_ALONG, {**columns, **others})
     else:
-        rows = _of_each(tx, (sql.CLAIM, sql.CLAIM_MANY), columns, **others)
+        rows = _of_each(tx, (claims.CLAIM, claims.CLAIM_MANY), columns, **others)
     return {row.id: Claimed(**row._asdict()) for row in rows}
 
 
@@ -148,18 +149,18 @@ def _of_each(
 def claimed_by(tx: Transaction, wanted: Wanted, worker: str) -> dict[UUID, Claimed]:
     """The task, and the one it took along, as this worker claimed them and holds them; nothing is changed."""
     asked = {"id": wanted.id, "along": wanted.along, "worker": worker}
-    return {row.id: Claimed(**row._asdict()) for row in tx.execute(sql.CLAIMED_BY, asked)}
+    return {row.id: Claimed(**row._asdict()) for row in tx.execute(claims.CLAIMED_BY, asked)}
 
 
 def hasten(tx: Transaction, kind: str, subject: UUID) -> None:
     """Let a task that waits to be taken along wait no longer: what would have done that is over."""
-    tx.execute(sql.HASTEN, {"kind": kind, "subject": subject})
+    tx.execute(claims.HASTEN, {"kind": kind, "subject": subject})
 
 
 def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> set[tuple[UUID, int]]:
     """Extend the leases of all (task, token) pairs; returns those that are still held."""
     ids, tokens = [pair[0] for pair in held], [pair[1] for pair in held]
-    rows = tx.execute(sql.TOUCH, {"ids": ids, "tokens": tokens, "lease_s": lease_s})
+    rows = tx.execute(claims.TOUCH, {"ids": ids, "tokens": tokens, "lease_s": lease_s})
     return {(row.id, row.token) for row in rows}
 
 

@@ -17,10 +17,11 @@ from photos.results import Results
 from photos.states import PhotoStates
 from storage.store import Store
 from tasks import records
+from tasks.claim import Claim
 from tasks.courier import Courier, connect, make_broker
 from tasks.ending import Endings
 from tasks.submit import Submitter
-from tasks.work import Claim, Work
+from tasks.work import Work
 
 _QUEUED = "SELECT id FROM tasks WHERE subject = :subject AND kind = :kind AND state = 'queued'"
 _PUBLISH = """

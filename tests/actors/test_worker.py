@@ -25,9 +25,9 @@ from imaging.errors import NotAnImage
 from imaging.sandbox import Sandbox
 from observability.logs import JsonFormatter, logging_with
 from storage.errors import StoreAway
+from tasks.claim import Claim
 from tasks.errors import LeaseLost, StaleMessage, Transient
 from tasks.kinds import Kind
-from tasks.work import Claim
 from tests.actors.worker import running
 from tests.tasks.layer import JOIN, KINDS, RERUN, Layer
 from tests.waiting import until

@@ -12,8 +12,8 @@ from actors.beside import Beside
 from actors.retry import RetryTasks
 from imaging.sandbox import Sandbox
 from observability.presence import Presence
+from tasks.claim import Claim
 from tasks.kinds import Kind
-from tasks.work import Claim
 from tests.tasks.layer import Layer
 
 Job = Callable[[Claim], None]

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 from db.session import Database, DatabaseAway, Transaction
 from observability.metrics import TaskMetrics
 from tasks import views
+from tasks.claim import Claim
 from tasks.courier import Courier, connect, make_broker
 from tasks.dead_letters import DeadLetters
 from tasks.ending import Endings
@@ -21,7 +22,7 @@ from tasks.kinds import Kind
 from tasks.queues import Queues
 from tasks.relay import Relay
 from tasks.submit import Submitter
-from tasks.work import Claim, Work
+from tasks.work import Work
 from tests.waiting import until
 
 JOIN = Kind("join", max_attempts=3, backoff_base_s=0.0, time_limit_s=5.0)

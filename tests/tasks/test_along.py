@@ -10,11 +10,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from db.session import Database
+from tasks import claim_statements as sql
 from tasks import figures
-from tasks import statements as sql
+from tasks.claim import Claim
 from tasks.errors import LeaseLost
 from tasks.records import Ended, Wanted
-from tasks.work import Claim, Work
+from tasks.work import Work
 from tests.tasks.layer import ALONG, LEAD, Layer, LosesAnswers
 
 LONG_AGO = "UPDATE tasks SET run_at = run_at - interval '1 hour' WHERE id = :id"

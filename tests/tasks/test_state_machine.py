@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from db.session import Database
+from tasks.claim import Claim
 from tasks.errors import LeaseLost, StaleMessage
 from tasks.kinds import Kind
 from tasks.records import Failure
-from tasks.work import Claim
 from tests.tasks.layer import JOIN, RERUN, Layer
 
 BROKEN = Failure("broken", "it broke")
