@@ -5,7 +5,7 @@ from __future__ import annotations
 import dramatiq
 
 from actors.rooms import Rooms
-from db.session import Transaction
+from db.transaction import Transaction
 from photos.analysis import run_of
 from photos.asking import next_poll_s
 from photos.kinds import ANALYSIS

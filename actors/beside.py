@@ -11,7 +11,7 @@ from collections.abc import Callable
 import dramatiq.worker
 from dramatiq import Broker, Middleware, Worker
 
-from db.session import DatabaseAway
+from db.transaction import DatabaseAway
 from imaging.sandbox import Sandbox
 from observability import logs
 from observability.periodic import Periodic

@@ -13,7 +13,7 @@ from typing import Any
 from dramatiq import Actor, Broker, Middleware
 from dramatiq.broker import MessageProxy
 
-from db.session import DatabaseAway
+from db.transaction import DatabaseAway
 from imaging.errors import ImagingError
 from observability.logs import logging_with
 from photos.errors import NotMadeYet, NotToBeHad, PhotoNotFound

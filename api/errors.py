@@ -13,7 +13,7 @@ from flask_smorest import Api
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import HTTP_STATUS_CODES
 
-from db.session import DatabaseAway
+from db.transaction import DatabaseAway
 from imaging.errors import ImagingError
 from photos import errors as photo_errors
 from storage.errors import ObjectMissing, StoreAway

@@ -21,7 +21,7 @@ from api.errors import PROBLEM, Problem
 from api.hub import Hub
 from api.rooms import rooms
 from api.stream import Stream, StreamEnded
-from db.session import DatabaseAway
+from db.transaction import DatabaseAway
 from photos.feed import Event, Feed, Mark, Position
 
 blueprint = Blueprint("events", __name__, url_prefix="/v1", description="What happens, as it happens")

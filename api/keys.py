@@ -14,8 +14,9 @@ from sqlalchemy import Row, case, func, insert, literal, select, update
 from api.key import Key, check_grant, hash_of
 from api.key_cache import KeyCache
 from api.last_used import LastUsed
-from db.session import Database, Transaction
+from db.session import Database
 from db.tables import keys
+from db.transaction import Transaction
 from observability.logs import printable
 
 OVERLAP = timedelta(hours=24)

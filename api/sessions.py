@@ -12,8 +12,9 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from api.key import Key, check_grant, hash_of
 from api.keys import live
 from api.last_used import LastUsed
-from db.session import Database, Transaction
+from db.session import Database
 from db.tables import instance, keys, sessions, sign_in_links
+from db.transaction import Transaction
 
 IDLE = timedelta(hours=12)
 LONGEST = timedelta(days=7)

@@ -17,7 +17,8 @@ from sqlalchemy import Connection, event
 
 from db import prepared
 from db.prepared import Rows
-from db.session import Database, Transaction
+from db.session import Database
+from db.transaction import Transaction
 from observability.children import ChildrenCollector
 from observability.metrics import TaskMetrics, process_registry
 from photos.kinds import ERROR_TYPES

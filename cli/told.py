@@ -11,7 +11,7 @@ from typing import Any
 import click
 from flask.cli import AppGroup
 
-from db.session import DatabaseAway
+from db.transaction import DatabaseAway
 from observability.logs import logging_with
 from storage.errors import StoreAway
 

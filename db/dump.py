@@ -18,8 +18,8 @@ from sqlalchemy.exc import InterfaceError, OperationalError
 from sqlalchemy.pool import NullPool
 
 from db.migrate import begin_at
-from db.session import DatabaseAway
 from db.tables import metadata, sessions, sign_in_links
+from db.transaction import DatabaseAway
 
 # Who is signed in doesn't stay so in another database.
 _LEFT_OUT = (sessions.name, sign_in_links.name)

@@ -9,8 +9,9 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from db.session import Database, Transaction
+from db.session import Database
 from db.tables import LIVE_STATES
+from db.transaction import Transaction
 from photos.errors import AnalysisNotConfigured, PhotoNotFound
 from photos.kinds import ANALYSIS
 from remote.answer import Answer

@@ -7,8 +7,9 @@ from uuid import UUID
 
 from sqlalchemy import delete, select
 
-from db.session import Database, Transaction
+from db.session import Database
 from db.tables import events, photos, previews
+from db.transaction import Transaction
 from photos.errors import PhotoNotFound
 from storage.errors import StoreAway
 from storage.store import Store

@@ -15,7 +15,8 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from db.session import Database, Transaction
+from db.session import Database
+from db.transaction import Transaction
 
 # Who is further behind than that many events of all owners had better load everything anew.
 REPLAY_MAX = 100_000

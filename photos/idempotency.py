@@ -10,7 +10,8 @@ import logging
 import time
 from uuid import uuid4
 
-from db.session import Database, DatabaseAway, Transaction
+from db.session import Database
+from db.transaction import DatabaseAway, Transaction
 from photos.errors import KeyInUse, KeyReused
 from photos.photo import Accepted
 

@@ -12,7 +12,8 @@ from uuid import uuid4
 from sqlalchemy import Row
 
 from db.prepared import Prepared
-from db.session import Database, Transaction
+from db.session import Database
+from db.transaction import Transaction
 from imaging.formats import HEAD_BYTES, sniff
 from observability.metrics import PhotoMetrics
 from photos.errors import EmptyUpload, UploadTooLarge, UploadTooSlow

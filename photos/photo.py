@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from db.prepared import Prepared
-from db.session import Transaction
+from db.transaction import Transaction
 from imaging.results import PREVIEW_SIZES
 from photos.analysis import AS_JSON as ANALYSIS_AS_JSON
 from photos.analysis import AnalysisView, analysis_of

@@ -11,7 +11,8 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from db.prepared import Prepared
-from db.session import Database, Transaction
+from db.session import Database
+from db.transaction import Transaction
 from imaging.partial import BytesMissing
 from imaging.results import Metadata, Rendering
 from observability.metrics import PhotoMetrics

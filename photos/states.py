@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from db.prepared import Prepared
-from db.session import Transaction
+from db.transaction import Transaction
 from observability.metrics import PhotoMetrics
 from photos.kinds import EXIF, OF_UPLOADS, PREVIEW, REQUIRED
 from tasks.statements import LIVE

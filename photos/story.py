@@ -11,8 +11,9 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from db.session import Database, Transaction
+from db.session import Database
 from db.tables import LIVE_STATES
+from db.transaction import Transaction
 from tasks import views
 
 _PHOTO_OF = """

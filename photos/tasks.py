@@ -9,8 +9,9 @@ from uuid import UUID
 
 from sqlalchemy import Select, Text, literal_column, select, tuple_
 
-from db.session import Database, Transaction
+from db.session import Database
 from db.tables import photos, tasks
+from db.transaction import Transaction
 from photos.errors import TaskNotFound
 from tasks import views
 from tasks.groups import MESSAGE

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
 
-from db.session import Callback, Database, DatabaseAway, Transaction, run_all
+from db.session import Database
+from db.transaction import Callback, DatabaseAway, Transaction, run_all
 from observability.metrics import TaskMetrics
 from tasks import states
 from tasks.courier import Courier

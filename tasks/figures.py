@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from db.session import Transaction
+from db.transaction import Transaction
 
 DEPTH_STATES = ("pending", "queued", "processing", "failed")
 

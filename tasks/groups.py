@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from db.session import Transaction
+from db.transaction import Transaction
 
 # What differs between failures of one cause: ids, addresses, hashes; and then any number.
 _ID = (

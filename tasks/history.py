@@ -9,7 +9,8 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from db.session import Database, Transaction
+from db.session import Database
+from db.transaction import Transaction
 from observability.reading import Reading
 
 STEP_S = 15

@@ -11,7 +11,8 @@ from uuid import UUID
 
 import redis
 
-from db.session import Database, Transaction
+from db.session import Database
+from db.transaction import Transaction
 from observability.presence import Process, processes
 from tasks.figures import DEPTH_STATES, figures
 

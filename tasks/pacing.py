@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from db.session import Transaction
+from db.transaction import Transaction
 
 _KEPT_S = 1.0
 # an instant is kept to the microsecond

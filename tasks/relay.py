@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
-from db.session import Database, DatabaseAway, Transaction
+from db.session import Database
+from db.transaction import DatabaseAway, Transaction
 from observability.logs import logging_with
 from observability.metrics import TaskMetrics
 from tasks import pacing, records, states

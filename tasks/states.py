@@ -17,7 +17,7 @@ from uuid import UUID, uuid4
 from sqlalchemy import Row
 
 from db.prepared import Prepared, Rows
-from db.session import Transaction
+from db.transaction import Transaction
 from observability.logs import context
 from tasks import claim_statements as claims
 from tasks import statements as sql

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from db.session import Transaction
+from db.transaction import Transaction
 from tasks import states
 from tasks.courier import Courier, Dispatch, RedisAway
 from tasks.kinds import Kind

@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Row
 
 from db.prepared import Prepared
-from db.session import Transaction
+from db.transaction import Transaction
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from uuid import UUID
 
 from dramatiq.threading import raise_thread_exception
 
-from db.session import Database, DatabaseAway
+from db.session import Database
+from db.transaction import DatabaseAway
 from observability.logs import logging_with
 from observability.metrics import TaskMetrics
 from tasks import records, states

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from actors.retry import as_task_error
-from db.session import DatabaseAway
+from db.transaction import DatabaseAway
 from imaging import errors as imaging_errors
 from photos.errors import PhotoNotFound
 from photos.kinds import ERROR_TYPES

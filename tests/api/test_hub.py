@@ -15,7 +15,8 @@ import api.stream
 from api.hub import Hub
 from api.stream import Stream, StreamEnded
 from config import Settings
-from db.session import Database, DatabaseAway
+from db.session import Database
+from db.transaction import DatabaseAway
 from photos.feed import Batch, Event, Feed, Position
 from tasks.courier import connect
 from tasks.wire import Wire

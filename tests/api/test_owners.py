@@ -13,7 +13,7 @@ import pytest
 
 from config import Settings
 from db.prepared import Prepared
-from db.session import Transaction
+from db.transaction import Transaction
 from tests.http import Answer, Client
 from tests.pictures import jpeg
 

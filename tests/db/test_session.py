@@ -15,7 +15,8 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from db import prepared
 from db.prepared import Prepared
-from db.session import Database, DatabaseAway, run_all
+from db.session import Database
+from db.transaction import DatabaseAway, run_all
 from embedded.ports import any_free_port
 from tasks.errors import TimeLimitReached
 

@@ -14,7 +14,7 @@ from typing import Any
 import redis
 
 from db.migrate import upgrade
-from db.session import DatabaseAway
+from db.transaction import DatabaseAway
 from embedded import ports, processes
 from embedded.account import server_account
 from embedded.postgres import Postgres

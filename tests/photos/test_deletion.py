@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from db.session import Database, Transaction
+from db.session import Database
+from db.transaction import Transaction
 from imaging.results import PREVIEW_SIZES, Preview, Rendering
 from tasks.errors import LeaseLost
 from tests.hand import Hand

@@ -12,7 +12,8 @@ import redis
 from prometheus_client import CollectorRegistry
 
 from config import Settings
-from db.session import Database, DatabaseAway
+from db.session import Database
+from db.transaction import DatabaseAway
 from embedded.ports import any_free_port
 from imaging.errors import NotAnImage
 from observability.metrics import PhotoMetrics

@@ -12,7 +12,8 @@ import pytest
 from flask import Flask
 from prometheus_client import CollectorRegistry
 
-from db.session import Database, Transaction
+from db.session import Database
+from db.transaction import Transaction
 from observability.metrics import PhotoMetrics
 from photos.states import PhotoStates
 from photos.upkeep import Upkeep

@@ -11,7 +11,8 @@ from uuid import UUID, uuid4
 
 from prometheus_client import CollectorRegistry
 
-from db.session import Database, DatabaseAway, Transaction
+from db.session import Database
+from db.transaction import DatabaseAway, Transaction
 from observability.metrics import TaskMetrics
 from tasks import views
 from tasks.claim import Claim

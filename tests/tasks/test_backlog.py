@@ -6,7 +6,8 @@ from uuid import uuid4
 
 import pytest
 
-from db.session import Database, DatabaseAway
+from db.session import Database
+from db.transaction import DatabaseAway
 from tasks import backlog
 from tasks.backlog import Backlog, seconds_to_drain
 from tasks.errors import BacklogFull

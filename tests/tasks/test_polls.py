@@ -7,7 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from db.session import Database, Transaction
+from db.session import Database
+from db.transaction import Transaction
 from tasks import states
 from tasks.errors import LeaseLost, StaleMessage
 from tasks.records import Failure

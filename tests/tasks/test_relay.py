@@ -8,7 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from db.session import Database, DatabaseAway
+from db.session import Database
+from db.transaction import DatabaseAway
 from tasks.records import Failure
 from tasks.relay import lead
 from tests.tasks.layer import JOIN, RERUN, Layer

@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy.exc import IntegrityError
 
-from db.session import Database, Transaction
+from db.session import Database
+from db.transaction import Transaction
 from tasks.errors import LeaseLost, StaleMessage, TimeLimitReached
 from tasks.records import Failure, clean
 from tests.tasks.layer import JOIN, RERUN, SLOW, Layer, together

@@ -11,7 +11,8 @@ from uuid import UUID
 
 import pytest
 
-from db.session import Database, DatabaseAway, Transaction
+from db.session import Database
+from db.transaction import DatabaseAway, Transaction
 from observability.logs import context, logging_with
 from tasks.errors import LeaseLost, StaleMessage
 from tasks.records import Wanted
