@@ -48,7 +48,8 @@ from photos.upkeep import Upkeep
 from photos.views import Views
 from storage.store import OPERATIONS, Store
 from tasks.backlog import Backlog
-from tasks.courier import Courier, about_redis, connect, make_broker
+from tasks.broker import about_redis, connect, make_broker
+from tasks.courier import Courier
 from tasks.dead_letters import DeadLetters
 from tasks.figures import DEPTH_STATES, Figures, figures
 from tasks.history import History

@@ -36,7 +36,7 @@ from embedded.valkey import Valkey, find_program
 from observability.metrics import StoreMetrics
 from photos.kinds import ANALYSIS, KINDS
 from storage.store import OPERATIONS, Store
-from tasks.courier import connect
+from tasks.broker import connect
 
 PROJECT = Path(__file__).resolve().parent
 DATABASE = "safelight"

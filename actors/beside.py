@@ -91,7 +91,7 @@ class Beside(Middleware):
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Drop what each consumer says of a lost connection each second: `tasks.courier` tells it once."""
+    """Drop what each consumer says of a lost connection each second: `tasks.broker` tells it once."""
     return record.msg != "Consumer encountered a connection error: %s"
 
 

@@ -25,7 +25,8 @@ from photos.states import PhotoStates
 from photos.upkeep import Upkeep
 from remote.breaker import Breaker
 from storage.store import OPERATIONS, Store
-from tasks.courier import Courier, connect, make_broker
+from tasks.broker import connect, make_broker
+from tasks.courier import Courier
 from tasks.ending import Endings
 from tasks.relay import Relay
 from tasks.submit import Submitter

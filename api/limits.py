@@ -68,7 +68,7 @@ class Limits:
     """Counts in a sliding window.
 
     Args:
-        client: of a Redis that gives up soon (`tasks.courier.connect`); nothing is connected yet.
+        client: of a Redis that gives up soon (`tasks.broker.connect`); nothing is connected yet.
         rate: for each key, as `600/minute`; None: as many as it likes.
     """
 

@@ -22,7 +22,8 @@ from db.transaction import Transaction
 from observability.children import ChildrenCollector
 from observability.metrics import TaskMetrics, process_registry
 from photos.kinds import ERROR_TYPES
-from tasks.courier import Broker, Courier, connect, make_broker
+from tasks.broker import Broker, connect, make_broker
+from tasks.courier import Courier
 from tasks.ending import Endings
 from tasks.kinds import Kind
 from tasks.relay import Relay

@@ -17,8 +17,9 @@ from photos.results import Results
 from photos.states import PhotoStates
 from storage.store import Store
 from tasks import records
+from tasks.broker import connect, make_broker
 from tasks.claim import Claim
-from tasks.courier import Courier, connect, make_broker
+from tasks.courier import Courier
 from tasks.ending import Endings
 from tasks.submit import Submitter
 from tasks.work import Work

@@ -18,7 +18,7 @@ from config import Settings
 from db.session import Database
 from db.transaction import DatabaseAway
 from photos.feed import Batch, Event, Feed, Position
-from tasks.courier import connect
+from tasks.broker import connect
 from tasks.wire import Wire
 from tests.waiting import until
 

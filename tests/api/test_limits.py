@@ -17,7 +17,7 @@ from api.limits import Limits
 from app import create_app
 from config import Settings
 from embedded.ports import any_free_port
-from tasks.courier import connect
+from tasks.broker import connect
 from tests.http import Client
 from tests.pictures import jpeg
 from tests.waiting import until

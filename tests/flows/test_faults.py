@@ -114,7 +114,7 @@ def test_without_redis_uploads_are_accepted_and_done_when_it_is_back(farm: Farm,
     for name in farm.workers:
         assert processes.settles(lambda name=name: "redis works again" in farm.log(name), timeout_s=10)  # type: ignore[misc]
         entries = [json.loads(line) for line in farm.log(name).splitlines()]
-        told = [entry["message"] for entry in entries if entry["logger"] == "tasks.courier"]
+        told = [entry["message"] for entry in entries if entry["logger"] == "tasks.broker"]
         assert [message.partition(":")[0] for message in told if "ack of" not in message] == [
             "redis fails, and goes on trying",
             "redis works again",

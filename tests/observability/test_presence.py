@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from embedded import processes as os_processes
 from embedded.ports import any_free_port
 from observability.presence import Build, Presence, process_name, processes, targets
-from tasks.courier import connect
+from tasks.broker import connect
 from tests.http import ask
 
 

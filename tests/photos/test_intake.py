@@ -23,7 +23,8 @@ from photos.kinds import KINDS, REQUIRED
 from photos.photo import Accepted
 from photos.upkeep import ORPHAN_AGE_S
 from storage.store import Store
-from tasks.courier import Courier, connect, make_broker
+from tasks.broker import connect, make_broker
+from tasks.courier import Courier
 from tasks.submit import Submitter
 from tests.pictures import jpeg
 

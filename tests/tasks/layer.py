@@ -15,8 +15,9 @@ from db.session import Database
 from db.transaction import DatabaseAway, Transaction
 from observability.metrics import TaskMetrics
 from tasks import views
+from tasks.broker import connect, make_broker
 from tasks.claim import Claim
-from tasks.courier import Courier, connect, make_broker
+from tasks.courier import Courier
 from tasks.dead_letters import DeadLetters
 from tasks.ending import Endings
 from tasks.kinds import Kind

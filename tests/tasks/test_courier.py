@@ -19,7 +19,8 @@ from dramatiq import Worker
 from dramatiq.errors import ConnectionClosed
 
 from embedded.valkey import find_program
-from tasks.courier import Courier, Dispatch, RedisAway, connect, make_broker
+from tasks.broker import connect, make_broker
+from tasks.courier import Courier, Dispatch, RedisAway
 from tests.waiting import until
 
 
@@ -202,7 +203,7 @@ def test_an_outage_is_told_once_and_its_end_too(server: Server, caplog: pytest.L
         assert not any(polls() for _ in range(5))
         server.start()
         until(lambda: polls() and "works again" in caplog.text)
-    first, last = [entry.getMessage() for entry in caplog.records if entry.name == "tasks.courier"]
+    first, last = [entry.getMessage() for entry in caplog.records if entry.name == "tasks.broker"]
     assert first.startswith("redis fails, and goes on trying: ")
     assert last == "redis works again"
 
@@ -221,7 +222,7 @@ def test_a_consumer_that_has_enough_in_hand_says_nothing_of_redis(
             with pytest.raises(ConnectionClosed):
                 next(broker.consume("join"))
             assert next(full) is None
-    assert len([entry for entry in caplog.records if entry.name == "tasks.courier"]) == 1
+    assert len([entry for entry in caplog.records if entry.name == "tasks.broker"]) == 1
     server.start()
 
 

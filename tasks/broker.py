@@ -1,0 +1,198 @@
+"""Dramatiq's broker on Redis, with consumers that ack, publish and fetch in one round trip."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar, cast
+
+import redis
+from dramatiq import Message
+from dramatiq.broker import MessageProxy
+from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
+from dramatiq.common import compute_backoff, current_millis
+from dramatiq.errors import ConnectionClosed
+from dramatiq.middleware import Middleware
+
+from observability.dependencies import About
+from observability.outage import Outage
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S = 0.5
+# So long after its last failure Redis is told to work again.
+_QUIET_S = 3.0
+_MOST_NEWS = 1_000
+# An idle consumer looks for messages this often; Dramatiq's own second would be most of a photo's wait.
+IDLE_POLL_MS = 50
+
+
+class _Consumer(_RedisConsumer):
+    """A consumer that takes every Redis error as a lost connection, and acks with its next fetch.
+
+    It fetches again when half of what it may have in hand is done, so that under load it asks seldom.
+
+    Dramatiq handles `ConnectionError` alone: a time-out or a read-only replica would end the consumer's
+    thread (its issues 894 and 628). It tells of a lost connection every second; here an outage is told
+    once, and its end. An ack that is lost with its worker does no harm: the message comes again later, finds
+    its task done, and is dropped.
+    """
+
+    def __init__(self, broker: RedisBroker, queue_name: str, prefetch: int, timeout: int) -> None:
+        super().__init__(broker, queue_name, prefetch, min(timeout, IDLE_POLL_MS))
+        self._few = prefetch - prefetch // 2
+        self._woken = threading.Event()
+
+    def __next__(self) -> MessageProxy | None:
+        if not self.message_cache:
+            self._woken.clear()
+            if self.outstanding_message_count > self._few:  # several at once cost hardly more than one
+                self._woken.wait(IDLE_POLL_MS / 1000)
+            self.message_cache = self._exchange(self.prefetch - self.outstanding_message_count)
+        if not self.message_cache:
+            self.misses, backoff_ms = compute_backoff(self.misses, max_backoff=self.timeout)
+            self._woken.wait(backoff_ms / 1000)
+            return None
+        self.misses = 0
+        message: Message[Any] = Message.decode(self.message_cache.pop(0))
+        self.queued_message_ids.add(message.message_id)
+        return MessageProxy(message)
+
+    def ack(self, message: MessageProxy) -> None:
+        """Called by the actors' threads."""
+        self.broker.done[self.queue_name].append(message.options["redis_message_id"])
+        self.queued_message_ids.discard(message.message_id)
+        if self.outstanding_message_count <= self._few:
+            self._woken.set()
+
+    nack = ack
+
+    def requeue(self, messages: Iterable[MessageProxy]) -> None:
+        try:
+            super().requeue(messages)
+        except redis.RedisError as error:
+            raise ConnectionClosed(error) from None
+
+    def close(self) -> None:
+        with suppress(ConnectionClosed):
+            self._exchange(0)
+
+    def _exchange(self, wanted: int) -> list[bytes]:
+        waiting = self.broker.done[self.queue_name]
+        done, news = list(_emptied(waiting)), list(_emptied(self.broker.news))
+        if wanted <= 0 and not done and not news:
+            return []
+        try:
+            fetched = self.broker.exchange(self.queue_name, done, wanted, news)
+        except redis.RedisError as error:
+            waiting.extend(done)  # for the next consumer; twice does no harm
+            self.broker.outage.failed(error)
+            raise ConnectionClosed(error) from None
+        self.broker.outage.worked()
+        return cast(list[bytes], fetched)
+
+
+T = TypeVar("T")
+
+
+def _emptied(things: deque[T]) -> Iterator[T]:
+    """Take out what is in there; at the end of a worker another thread may take some too."""
+    with suppress(IndexError):
+        while True:
+            yield things.popleft()
+
+
+class Broker(RedisBroker):
+    """Dramatiq's Redis broker with the consumer above, and sending in bulk.
+
+    Attributes:
+        outage: of Redis, as its consumers meet it.
+        done: messages of each queue that are to be acked; after an outage a queue has another consumer.
+        news: what is to be published, as (channel, text); the oldest are lost if nobody comes to it.
+    """
+
+    def __init__(self, client: redis.Redis, middleware: Sequence[Middleware]) -> None:
+        super().__init__(client=client, middleware=list(middleware))
+        self.outage = Outage("redis", logger, quiet_s=_QUIET_S)
+        self.done: defaultdict[str, deque[str]] = defaultdict(deque)
+        self.news: deque[tuple[str, str]] = deque(maxlen=_MOST_NEWS)
+
+    @property
+    def consumer_class(self) -> type[_RedisConsumer]:
+        return _Consumer
+
+    def get_declared_delay_queues(self) -> set[str]:
+        """None: when a task is due PostgreSQL knows, so no worker need ask Redis for delayed messages."""
+        return set()
+
+    def enqueue_many(self, messages: Sequence[Message[Any]]) -> None:
+        """Enqueue messages under their own ids, in one round trip."""
+        self._run([("enqueue", each.queue_name, each.message_id, each.encode()) for each in messages])
+
+    def exchange(
+        self, queue_name: str, done: Sequence[str], wanted: int, news: Sequence[tuple[str, str]] = ()
+    ) -> list[bytes]:
+        """Ack messages, publish news, and fetch up to `wanted` other messages, in one round trip.
+
+        Raises:
+            redis.RedisError: what was to be acked may come again; news may be lost.
+        """
+        commands: list[tuple[Any, ...]] = [("ack", queue_name, message_id) for message_id in done]
+        if wanted > 0:
+            commands.append(("fetch", queue_name, wanted))
+        *_, fetched = self._run(commands, news)
+        return [data for data in fetched if data is not None] if wanted > 0 else []
+
+    def _run(self, commands: Sequence[tuple[Any, ...]], news: Sequence[tuple[str, str]] = ()) -> list[Any]:
+        """Run commands of Dramatiq's own script; redis-py would ask first each time whether Redis has it."""
+        script = self.scripts["dispatch"]
+        for _ in range(2):
+            with self.client.pipeline(transaction=False) as pipeline:
+                for channel, text in news:
+                    pipeline.publish(channel, text)
+                for command, queue_name, *arguments in commands:
+                    given = (
+                        current_millis(),
+                        queue_name,
+                        self.broker_id,
+                        self.heartbeat_timeout,
+                        self.dead_message_ttl,
+                        self._should_do_maintenance(command) if command == "fetch" else 0,
+                        self._max_unpack_size(),
+                    )
+                    pipeline.evalsha(script.sha, 1, self.namespace, command, *given, *arguments)
+                try:
+                    return pipeline.execute()
+                except redis.exceptions.NoScriptError:
+                    self.client.script_load(script.script)
+        raise redis.RedisError("Redis doesn't keep a script")
+
+
+def connect(redis_url: str) -> redis.Redis:
+    """A client that gives up after half a second instead of hanging; nothing is connected yet."""
+    return redis.Redis.from_url(
+        redis_url,
+        socket_timeout=TIMEOUT_S,
+        socket_connect_timeout=TIMEOUT_S,
+        retry=None,
+    )
+
+
+def about_redis(client: redis.Redis) -> About:
+    """Which server it is: Valkey says that it is Redis 7.2, and then what it really is.
+
+    Raises:
+        redis.RedisError
+    """
+    told: dict[str, Any] = client.info("server")
+    version = f"{told.get('server_name', 'redis')} {told.get('valkey_version', told['redis_version'])}"
+    return About(version, datetime.now(UTC) - timedelta(seconds=told["uptime_in_seconds"]))
+
+
+def make_broker(client: redis.Redis, middleware: Sequence[Middleware] = ()) -> Broker:
+    """A broker with exactly the given middleware: none of Dramatiq's own."""
+    return Broker(client, middleware)
