@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
@@ -249,7 +248,6 @@ def test_the_others_time_limit_does_not_strike_while_it_is_given_back(
     def slowly(*args: Any, **options: Any) -> Ended:
         claim.begun_s -= 3600
         layer.work.enforce_limits()  # it would raise in this thread
-        time.sleep(0.01)
         return end(*args, **options)
 
     monkeypatch.setattr(layer.work._endings, "end", slowly)
