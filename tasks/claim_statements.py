@@ -3,11 +3,11 @@
 from db.prepared import Prepared
 from tasks.statements import LIVE, NOT_PAUSED, UNBOUND
 
-_FREE = (
-    f"state = 'queued' AND {NOT_PAUSED.format(queue='tasks.queue')}"
-    " AND coalesce({dispatch} >= published, true)"
-)
-
+# Both say it so that only the one index fits that finds a single task: those of queued and of pending tasks
+# look cheapest while such are few, and are read from end to end when they are many.
+_QUEUED = f"queued_at IS NOT NULL AND {NOT_PAUSED.format(queue='tasks.queue')}"
+_PENDING_NEW = f"state IN ({LIVE}) AND queued_at IS NULL AND token = 0"
+"""Pending, and never had in hand."""
 
 # What was taken along had no time of its own yet; it waited since it was submitted, as all do at first.
 _CLAIMED = """id, kind, subject, token, trace_id, attempts, snoozes, polls, begun_at,
@@ -16,18 +16,43 @@ _CLAIMED = """id, kind, subject, token, trace_id, attempts, snoozes, polls, begu
     extract(epoch FROM started_at - begun_at)::float8 AS age_s"""
 
 
-def _claim(name: str, which: str, *, chosen: str = "", limit_s: str = ":limit_s") -> Prepared:
+def _claim(name: str, *, lock: str) -> Prepared:
+    """Of tasks, with those that they take along.
+
+    By LATERAL and ANY each is looked up by itself, whatever the planner, which plans once, makes of how many.
+    """
     return Prepared(
         name,
         f"""
-    WITH {chosen}claimed AS (
+    WITH free AS (
+        SELECT task.id, subject, along, limit_s
+        FROM unnest(CAST(:id AS uuid[]), CAST(:dispatch AS bigint[]), CAST(:limit_s AS float8[]),
+                    CAST(:along AS text[])) AS wanted (id, dispatch, limit_s, along)
+        CROSS JOIN LATERAL (
+            SELECT id, subject FROM tasks
+            WHERE id = wanted.id AND {_QUEUED} AND coalesce(wanted.dispatch >= published, true)
+            {lock}
+        ) AS task
+    ), along AS (
+        SELECT task.id, limit_s
+        FROM free
+        CROSS JOIN LATERAL (
+            SELECT id FROM tasks
+            WHERE kind = free.along AND subject = free.subject AND {_PENDING_NEW}
+              AND {UNBOUND.format(queue="tasks.queue")}
+            FOR UPDATE SKIP LOCKED
+        ) AS task
+    ), taken AS (
+        SELECT id, limit_s FROM free UNION ALL SELECT id, limit_s FROM along
+    ), claimed AS (
         UPDATE tasks
         SET state = 'processing', token = token + 1, attempts = attempts + 1, worker = :worker,
             queued_at = NULL, started_at = clock_timestamp(),
             begun_at = coalesce(begun_at, clock_timestamp()),
             lease_until = clock_timestamp() + make_interval(secs => :lease_s),
-            lease_limit = clock_timestamp() + make_interval(secs => {limit_s})
-        {which}
+            lease_limit = clock_timestamp() + make_interval(secs =>
+                (SELECT max(limit_s) FROM taken WHERE taken.id = tasks.id))
+        WHERE id = ANY(ARRAY(SELECT id FROM taken))
         RETURNING {_CLAIMED}, worker, started_at
     ), attempt AS (
         INSERT INTO attempts (task_id, token, number, worker, started_at)
@@ -44,49 +69,8 @@ def _claim(name: str, which: str, *, chosen: str = "", limit_s: str = ":limit_s"
     )
 
 
-CLAIM = _claim("claim_task", f"WHERE id = :id AND {_FREE.format(dispatch='CAST(:dispatch AS bigint)')}")
-
-
-# Pending, and never had in hand; so put that no index fits but that of live tasks by kind and subject. That
-# of pending tasks looked cheapest while they were few, and was read from end to end when they were many.
-_PENDING_NEW = f"state IN ({LIVE}) AND queued_at IS NULL AND token = 0"
-
-
-def _claim_with_along(name: str, *, lock: str) -> Prepared:
-    """Of many tasks, with those that they take along.
-
-    By LATERAL and ANY each is looked up by its id, whatever the planner, which plans once, makes of how many.
-    """
-    return _claim(
-        name,
-        "WHERE id = ANY(ARRAY(SELECT id FROM taken))",
-        chosen=f"""free AS (
-            SELECT task.id, subject, along, limit_s
-            FROM unnest(CAST(:id AS uuid[]), CAST(:dispatch AS bigint[]), CAST(:limit_s AS float8[]),
-                        CAST(:along AS text[])) AS wanted (id, dispatch, limit_s, along)
-            CROSS JOIN LATERAL (
-                SELECT id, subject FROM tasks
-                WHERE id = wanted.id AND {_FREE.format(dispatch="wanted.dispatch")}
-                {lock}
-            ) AS task
-        ), along AS (
-            SELECT task.id, limit_s
-            FROM free
-            CROSS JOIN LATERAL (
-                SELECT id FROM tasks
-                WHERE kind = free.along AND subject = free.subject AND {_PENDING_NEW}
-                  AND {UNBOUND.format(queue="tasks.queue")}
-                FOR UPDATE SKIP LOCKED
-            ) AS task
-        ), taken AS (
-            SELECT id, limit_s FROM free UNION ALL SELECT id, limit_s FROM along
-        ), """,
-        limit_s="(SELECT max(limit_s) FROM taken WHERE taken.id = tasks.id)",
-    )
-
-
-CLAIM_WITH_ALONG = _claim_with_along("claim_task_with_along", lock="FOR UPDATE")
-CLAIM_MANY = _claim_with_along("claim_tasks", lock="FOR UPDATE SKIP LOCKED")
+CLAIM = _claim("claim_task", lock="FOR UPDATE")
+CLAIM_MANY = _claim("claim_tasks", lock="FOR UPDATE SKIP LOCKED")
 
 HASTEN = f"""
 UPDATE tasks SET run_at = statement_timestamp()

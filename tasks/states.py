@@ -16,10 +16,10 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Row
 
-from db.prepared import Prepared, Rows
+from db.prepared import Prepared
 from db.transaction import Transaction
 from observability.logs import context
-from tasks import claim_statements as claims
+from tasks import claim_statements as claiming
 from tasks import statements as sql
 from tasks import upkeep_statements as upkeep
 from tasks.courier import Dispatch
@@ -122,45 +122,32 @@ def claim(tx: Transaction, wanted: Sequence[Wanted], *, worker: str, lease_s: fl
     Returns:
         Those that were to be had, and what they took along, by their ids.
     """
-    columns: dict[str, list[Any]] = {
+    asked = {
         "id": [each.id for each in wanted],
         "dispatch": [each.dispatch for each in wanted],
         "limit_s": [each.limit_s + LIMIT_GRACE_S for each in wanted],
         "along": [each.along for each in wanted],
     }
-    others = {"worker": worker, "lease_s": lease_s}
-    if len(wanted) == 1 and wanted[0].along is not None:
-        rows = tx.execute(claims.CLAIM_WITH_ALONG, {**columns, **others})
-    else:
-        rows = _of_each(tx, (claims.CLAIM, claims.CLAIM_MANY), columns, **others)
+    statement = claiming.CLAIM if len(wanted) == 1 else claiming.CLAIM_MANY
+    rows = tx.execute(statement, {**asked, "worker": worker, "lease_s": lease_s})
     return {row.id: Claimed(**row._asdict()) for row in rows}
-
-
-def _of_each(
-    tx: Transaction, statements: tuple[Prepared, Prepared], columns: dict[str, list[Any]], **others: Any
-) -> Rows:
-    """Run the statement for one task, or the one for many, whose `columns` are arrays."""
-    one, many = statements
-    if len(columns["id"]) > 1:
-        return tx.execute(many, {**columns, **others})
-    return tx.execute(one, {**{name: values[0] for name, values in columns.items()}, **others})
 
 
 def claimed_by(tx: Transaction, wanted: Wanted, worker: str) -> dict[UUID, Claimed]:
     """The task, and the one it took along, as this worker claimed them and holds them; nothing is changed."""
     asked = {"id": wanted.id, "along": wanted.along, "worker": worker}
-    return {row.id: Claimed(**row._asdict()) for row in tx.execute(claims.CLAIMED_BY, asked)}
+    return {row.id: Claimed(**row._asdict()) for row in tx.execute(claiming.CLAIMED_BY, asked)}
 
 
 def hasten(tx: Transaction, kind: str, subject: UUID) -> None:
     """Let a task that waits to be taken along wait no longer: what would have done that is over."""
-    tx.execute(claims.HASTEN, {"kind": kind, "subject": subject})
+    tx.execute(claiming.HASTEN, {"kind": kind, "subject": subject})
 
 
 def touch(tx: Transaction, held: list[tuple[UUID, int]], *, lease_s: float) -> set[tuple[UUID, int]]:
     """Extend the leases of all (task, token) pairs; returns those that are still held."""
     ids, tokens = [pair[0] for pair in held], [pair[1] for pair in held]
-    rows = tx.execute(claims.TOUCH, {"ids": ids, "tokens": tokens, "lease_s": lease_s})
+    rows = tx.execute(claiming.TOUCH, {"ids": ids, "tokens": tokens, "lease_s": lease_s})
     return {(row.id, row.token) for row in rows}
 
 
@@ -192,9 +179,13 @@ def complete_all(tx: Transaction, claims: Iterable[tuple[UUID, int]]) -> dict[tu
     Returns:
         Those whose token is still the one that holds the task.
     """
-    ids, tokens = zip(*sorted(claims), strict=True)  # all lock tasks in this order
-    columns = {"id": list(ids), "token": list(tokens)}
-    rows = _of_each(tx, (sql.COMPLETE, sql.COMPLETE_MANY), columns, **_NO_FAILURE)
+    held = sorted(claims)  # all lock tasks in this order
+    if len(held) == 1:
+        [(task_id, token)] = held
+        rows = tx.execute(sql.COMPLETE, {"id": task_id, "token": token, **_NO_FAILURE})
+    else:
+        ids, tokens = zip(*held, strict=True)
+        rows = tx.execute(sql.COMPLETE_MANY, {"id": list(ids), "token": list(tokens), **_NO_FAILURE})
     return {(row.id, row.token): _ended(row) for row in rows}
 
 

@@ -146,12 +146,12 @@ class Work:
 
     def _claimed(self, wanted: records.Wanted) -> list[records.Claimed]:
         with self._database.statement() as tx:
-            return _of_each([wanted], states.claimed_by(tx, wanted, self.worker))[0]
+            return _shared_out([wanted], states.claimed_by(tx, wanted, self.worker))[0]
 
     def _claim_all(self, wanted: Sequence[records.Wanted]) -> list[list[records.Claimed]]:
         with self._database.statement(lock_timeout_s=LOCK_TIMEOUT_S) as tx:
             claimed = states.claim(tx, wanted, worker=self.worker, lease_s=self._lease_s)
-        return _of_each(wanted, claimed)
+        return _shared_out(wanted, claimed)
 
     def received(self, message_id: str) -> None:
         """This thread's next claim is for a message of this id."""
@@ -273,7 +273,7 @@ class Work:
                     raise_thread_exception(claim.thread_id, TimeLimitReached)
 
 
-def _of_each(
+def _shared_out(
     wanted: Sequence[records.Wanted], claimed: dict[UUID, records.Claimed]
 ) -> list[list[records.Claimed]]:
     """What each who asked got: its own, which two may have asked for, and then what that took along."""
