@@ -115,7 +115,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         hub=(
             hub := Hub(
                 feed,
-                Wire(client),
+                Wire(client, "task:*"),
                 lambda names: keys.live(names) | sessions.live(names),
                 StreamMetrics(registry).open,
             )

@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
+from typing import cast
 
 import dramatiq.worker
 from dramatiq import Broker, Middleware, Worker
@@ -16,6 +17,7 @@ from imaging.sandbox import Sandbox
 from observability import logs
 from observability.periodic import Periodic
 from observability.presence import Presence
+from tasks import broker as tasks_broker
 from tasks.errors import LeaseLost
 from tasks.relay import Relay
 from tasks.work import Work
@@ -63,18 +65,20 @@ class Beside(Middleware):
         dramatiq.worker.CONSUMER_RESTART_DELAY_SECS = _RECONNECT_S
 
     def after_worker_boot(self, broker: Broker, worker: Worker) -> None:
-        """The actors' threads run: start what keeps their tasks."""
+        """The actors' threads run: start what keeps their tasks, and what wakes them."""
         self._heartbeat.start()
         self._limits.start()
         self._relay.start()
         self._sweep.start()
         self._presence.start()
+        cast(tasks_broker.Broker, broker).listen()
         logger.info("worker ready")
 
     def before_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
         """Publish no more; tasks in hand go on, with their heartbeat."""
         self._work.stop()
         self._relay.stop()
+        cast(tasks_broker.Broker, broker).hush()
 
     def after_worker_shutdown(self, broker: Broker, worker: Worker) -> None:
         """What isn't finished within the grace time is given back at once, with its attempt."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -20,6 +21,8 @@ from dramatiq.middleware import Middleware
 
 from observability.dependencies import About
 from observability.outage import Outage
+from observability.periodic import Periodic
+from tasks.wire import Wire
 
 logger = logging.getLogger(__name__)
 
@@ -27,8 +30,16 @@ TIMEOUT_S = 0.5
 # So long after its last failure Redis is told to work again.
 _QUIET_S = 3.0
 _MOST_NEWS = 1_000
-# An idle consumer looks for messages this often; Dramatiq's own second would be most of a photo's wait.
-IDLE_POLL_MS = 50
+# An idle consumer that nobody wakes looks for messages this often; Dramatiq's own second would be most of a
+# photo's wait.
+_IDLE_POLL_MS = 50
+# One that is woken looks for what came without a word.
+_WOKEN_POLL_MS = 1_000
+# Between two looks that find nothing: many idle workers hear of each message, and one gets it.
+_LEAST_S = 0.01
+# The channel of a queue, on which it is told that messages were sent to it.
+_SENT = "sent:"
+_HEAR_S = 1.0
 
 
 class _Consumer(_RedisConsumer):
@@ -43,18 +54,24 @@ class _Consumer(_RedisConsumer):
     """
 
     def __init__(self, broker: RedisBroker, queue_name: str, prefetch: int, timeout: int) -> None:
-        super().__init__(broker, queue_name, prefetch, min(timeout, IDLE_POLL_MS))
+        super().__init__(broker, queue_name, prefetch, timeout)
         self._few = prefetch - prefetch // 2
-        self._woken = threading.Event()
+        self._woken = broker.woken[queue_name]
+        self._has_few = threading.Event()
 
     def __next__(self) -> MessageProxy | None:
         if not self.message_cache:
             self._woken.clear()
+            self._has_few.clear()
             if self.outstanding_message_count > self._few:  # several at once cost hardly more than one
-                self._woken.wait(IDLE_POLL_MS / 1000)
+                self._has_few.wait(_IDLE_POLL_MS / 1000)
             self.message_cache = self._exchange(self.prefetch - self.outstanding_message_count)
         if not self.message_cache:
-            self.misses, backoff_ms = compute_backoff(self.misses, max_backoff=self.timeout)
+            # With more in hand it has acks to send before it is woken.
+            is_idle = self.outstanding_message_count <= self._few
+            longest_ms = _WOKEN_POLL_MS if is_idle and self.broker.is_woken else _IDLE_POLL_MS
+            self.misses, backoff_ms = compute_backoff(self.misses, max_backoff=min(self.timeout, longest_ms))
+            time.sleep(_LEAST_S)
             self._woken.wait(backoff_ms / 1000)
             return None
         self.misses = 0
@@ -67,15 +84,19 @@ class _Consumer(_RedisConsumer):
         self.broker.done[self.queue_name].append(message.options["redis_message_id"])
         self.queued_message_ids.discard(message.message_id)
         if self.outstanding_message_count <= self._few:
+            self._has_few.set()
             self._woken.set()
 
     nack = ack
 
     def requeue(self, messages: Iterable[MessageProxy]) -> None:
+        if not (given_back := list(messages)):
+            return
         try:
-            super().requeue(messages)
+            super().requeue(given_back)
         except redis.RedisError as error:
             raise ConnectionClosed(error) from None
+        self.broker.news.append((_SENT + self.queue_name, ""))  # for other workers
 
     def close(self) -> None:
         with suppress(ConnectionClosed):
@@ -99,6 +120,10 @@ class _Consumer(_RedisConsumer):
 T = TypeVar("T")
 
 
+def _first_error(results: Iterable[Any]) -> Exception | None:
+    return next((result for result in results if isinstance(result, Exception)), None)
+
+
 def _emptied(things: deque[T]) -> Iterator[T]:
     """Take out what is in there; at the end of a worker another thread may take some too."""
     with suppress(IndexError):
@@ -113,6 +138,7 @@ class Broker(RedisBroker):
         outage: of Redis, as its consumers meet it.
         done: messages of each queue that are to be acked; after an outage a queue has another consumer.
         news: what is to be published, as (channel, text); the oldest are lost if nobody comes to it.
+        woken: by queue, what its idle consumer waits for.
     """
 
     def __init__(self, client: redis.Redis, middleware: Sequence[Middleware]) -> None:
@@ -120,6 +146,33 @@ class Broker(RedisBroker):
         self.outage = Outage("redis", logger, quiet_s=_QUIET_S)
         self.done: defaultdict[str, deque[str]] = defaultdict(deque)
         self.news: deque[tuple[str, str]] = deque(maxlen=_MOST_NEWS)
+        self.woken: defaultdict[str, threading.Event] = defaultdict(threading.Event)
+        self._wire = Wire(client, f"{_SENT}*")
+        self._listener = Periodic("messages", self._listen, interval_s=_HEAR_S)
+        self._publishing = Outage("publishing on redis' channels", logger)
+        self._is_hushed = False
+
+    def listen(self) -> None:
+        """From now on wake idle consumers when a message is sent, so that they needn't look all the time."""
+        self._listener.start()
+
+    def hush(self) -> None:
+        """Wake nobody any more."""
+        self._is_hushed = True
+        self._listener.stop(timeout_s=0.0)
+        for woken in list(self.woken.values()):
+            woken.set()
+
+    @property
+    def is_woken(self) -> bool:
+        """Whether consumers hear of new messages."""
+        return self._wire.is_up and not self._is_hushed
+
+    def _listen(self) -> float:
+        channel = self._wire.wait(_HEAR_S) or ""
+        if (woken := self.woken.get(channel.removeprefix(_SENT))) is not None:
+            woken.set()
+        return 0.0  # on to the next
 
     @property
     def consumer_class(self) -> type[_RedisConsumer]:
@@ -130,8 +183,9 @@ class Broker(RedisBroker):
         return set()
 
     def enqueue_many(self, messages: Sequence[Message[Any]]) -> None:
-        """Enqueue messages under their own ids, in one round trip."""
-        self._run([("enqueue", each.queue_name, each.message_id, each.encode()) for each in messages])
+        """Enqueue messages under their own ids, and wake their consumers, in one round trip."""
+        enqueue = [("enqueue", each.queue_name, each.message_id, each.encode()) for each in messages]
+        self._run(enqueue, [(_SENT + name, "") for name in {each.queue_name for each in messages}])
 
     def exchange(
         self, queue_name: str, done: Sequence[str], wanted: int, news: Sequence[tuple[str, str]] = ()
@@ -144,16 +198,17 @@ class Broker(RedisBroker):
         commands: list[tuple[Any, ...]] = [("ack", queue_name, message_id) for message_id in done]
         if wanted > 0:
             commands.append(("fetch", queue_name, wanted))
-        *_, fetched = self._run(commands, news)
-        return [data for data in fetched if data is not None] if wanted > 0 else []
+        results = self._run(commands, news)
+        return [data for data in results[-1] if data is not None] if wanted > 0 else []
 
     def _run(self, commands: Sequence[tuple[Any, ...]], news: Sequence[tuple[str, str]] = ()) -> list[Any]:
-        """Run commands of Dramatiq's own script; redis-py would ask first each time whether Redis has it."""
+        """Run commands of Dramatiq's own script; redis-py would ask first each time whether Redis has it.
+
+        News may be lost, or refused to this user of Redis: nobody relies on them, and that is told.
+        """
         script = self.scripts["dispatch"]
         for _ in range(2):
             with self.client.pipeline(transaction=False) as pipeline:
-                for channel, text in news:
-                    pipeline.publish(channel, text)
                 for command, queue_name, *arguments in commands:
                     given = (
                         current_millis(),
@@ -165,11 +220,24 @@ class Broker(RedisBroker):
                         self._max_unpack_size(),
                     )
                     pipeline.evalsha(script.sha, 1, self.namespace, command, *given, *arguments)
-                try:
-                    return pipeline.execute()
-                except redis.exceptions.NoScriptError:
-                    self.client.script_load(script.script)
+                for channel, text in news:
+                    pipeline.publish(channel, text)
+                results = pipeline.execute(raise_on_error=False)
+            if news:
+                self._tell_of(results[len(commands) :])
+            results = results[: len(commands)]
+            if (failed := _first_error(results)) is None:
+                return results
+            if not isinstance(failed, redis.exceptions.NoScriptError):
+                raise failed
+            self.client.script_load(script.script)
         raise redis.RedisError("Redis doesn't keep a script")
+
+    def _tell_of(self, published: Sequence[Any]) -> None:
+        if (refused := _first_error(published)) is None:
+            self._publishing.worked()
+        else:
+            self._publishing.failed(refused)
 
 
 def connect(redis_url: str) -> redis.Redis:

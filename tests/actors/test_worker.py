@@ -226,6 +226,12 @@ def test_a_bug_is_logged_with_its_place_and_without_what_it_quotes(
     assert not any("47.1234" in json.dumps(entry) for entry in logged)
 
 
+def test_a_workers_consumers_are_woken_while_it_runs(layer: Layer, sandbox: Sandbox) -> None:
+    with running(layer, sandbox, {JOIN: finish}):
+        until(lambda: layer.broker.is_woken)
+    assert not layer.broker.is_woken
+
+
 def test_a_message_that_makes_no_sense_is_told(
     layer: Layer, sandbox: Sandbox, logged: list[dict[str, Any]]
 ) -> None:

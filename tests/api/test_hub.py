@@ -59,7 +59,7 @@ def history(database: Database) -> CountingFeed:
 def hub(history: CountingFeed, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
     """A hub that polls often; every key is live."""
     monkeypatch.setattr(api.hub, "POLL_S", 0.1)
-    hub = Hub(history, Wire(connect(settings.redis_url)), set)
+    hub = Hub(history, Wire(connect(settings.redis_url), "task:*"), set)
     yield hub
     hub.stop()
 
@@ -107,7 +107,7 @@ def test_many_streams_cost_no_more_reads_than_one(
 
 def test_how_many_streams_are_open_is_told(history: CountingFeed, settings: Settings) -> None:
     told: list[int] = []
-    hub = Hub(history, Wire(connect(settings.redis_url)), set, told.append)
+    hub = Hub(history, Wire(connect(settings.redis_url), "task:*"), set, told.append)
     first, second = stream_of("anna"), stream_of("bert")
     try:
         hub.add(first)

@@ -46,6 +46,7 @@ def test_a_backlog_is_worked_off_by_one_slot_and_by_two(tmp_path: Path) -> None:
     document = json.loads(report.read_text())
     assert all(run["photos_per_s"] > 0 for runs in document["rounds"].values() for run in runs)
     assert set(document["rounds"]) == {"1", "2"}
+    assert set(document["ratio"]) == {"photos_per_s", "alone_per_s"}
     assert not leftovers()
 
 
