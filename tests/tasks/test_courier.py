@@ -353,7 +353,10 @@ def test_a_stopping_workers_consumers_wait_no_more(idle: Any) -> None:
     assert not idle.broker.is_woken
 
 
-def test_consumers_look_by_themselves_while_nobody_can_wake_them(server: Server, idle: Any) -> None:
+def test_consumers_look_by_themselves_while_nobody_can_wake_them(
+    server: Server, idle: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tasks.wire._AGAIN_S", 600)
     server.kill()
     until(lambda: not idle.broker.is_woken)
     server.start()
