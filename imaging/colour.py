@@ -5,6 +5,8 @@ import io
 
 from PIL import Image, ImageCms
 
+from imaging.gamut import Convert, by_tables
+
 # the colour spaces of ICC profiles (ICC.1:2010, 7.2.6) that fit a Pillow mode
 _SPACE_OF_MODE = {"L": "GRAY", "RGB": "RGB", "CMYK": "CMYK", "LAB": "Lab"}
 
@@ -52,9 +54,9 @@ def to_srgb(picture: Image.Image, icc: bytes | None) -> Image.Image:
         white = Image.new("RGB", picture.size, "white")
         white.paste(picture, mask=picture.getchannel("A"))
         picture = white
-    transform = _transform(_lab_profile() if picture.mode == "LAB" else icc or b"", picture.mode)
-    if transform:
-        picture = ImageCms.applyTransform(picture, transform) or picture
+    convert = _conversion(_lab_profile() if picture.mode == "LAB" else icc or b"", picture.mode)
+    if convert:
+        picture = convert(picture)
     shown = picture if picture.mode == "RGB" else picture.convert("RGB")
     shown.info = {}  # the transform's own sRGB profile would otherwise ride along
     return shown
@@ -65,7 +67,7 @@ def _lab_profile() -> bytes:
 
 
 @functools.lru_cache(maxsize=16)
-def _transform(icc: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
+def _conversion(icc: bytes, mode: str) -> Convert | None:
     """Build the way from a profile to sRGB; None where there is none to go."""
     if not icc:
         return None
@@ -77,16 +79,19 @@ def _transform(icc: bytes, mode: str) -> ImageCms.ImageCmsTransform | None:
         transform = ImageCms.buildTransform(profile, srgb, mode, "RGB", ImageCms.Intent.RELATIVE_COLORIMETRIC)
     except (ImageCms.PyCMSError, OSError):
         return None
-    return None if mode == "RGB" and _changes_nothing(transform) else transform
+
+    def convert(picture: Image.Image) -> Image.Image:
+        return ImageCms.applyTransform(picture, transform) or picture
+
+    if mode != "RGB":
+        return convert
+    return None if _changes_nothing(convert) else by_tables(convert) or convert
 
 
-def _changes_nothing(transform: ImageCms.ImageCmsTransform) -> bool:
+def _changes_nothing(convert: Convert) -> bool:
     """Tell whether a profile is sRGB under whatever name: most are, and converting costs 45 ms a photo."""
     levels = (0, 32, 96, 160, 224, 255)
     probe = Image.new("RGB", (len(levels) ** 2, len(levels)))
     probe.putdata([(red, green, blue) for red in levels for green in levels for blue in levels])
-    shown = ImageCms.applyTransform(probe, transform)
-    if shown is None:
-        return False
-    pairs = zip(probe.tobytes(), shown.tobytes(), strict=True)
+    pairs = zip(probe.tobytes(), convert(probe).tobytes(), strict=True)
     return all(abs(before - after) <= 2 for before, after in pairs)

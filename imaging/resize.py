@@ -5,7 +5,10 @@ import threading
 import PIL
 from PIL import Image
 
+from imaging.pixels import shared
+
 try:
+    import numpy
     from cykooz_resizer import CropBox, FilterType, ResizeAlg, ResizeOptions, Resizer
 except ImportError:  # no wheel for this machine
     Resizer = None
@@ -63,14 +66,11 @@ def _resize_fast(picture: Image.Image, size: Size, box: Box) -> Image.Image:
     width, height = size
     scale = (bottom - top) / height
     rows = height if picture.mode == "RGBA" else min(height, max(1, int(_BETWEEN_PIXELS / (width * scale))))
-    resized = Image.new(picture.mode, size, None)
+    pixels = numpy.empty((height, width) if picture.mode == "L" else (height, width, 4), numpy.uint8)
     for first in range(0, height, rows):
-        end = min(first + rows, height)
-        band = resized if rows == height else Image.new(picture.mode, (width, end - first), None)
+        band = shared(pixels[first : first + rows], picture.mode)
         begin = top + first * scale
-        part = CropBox(left, begin, right - left, min((end - first) * scale, bottom - begin))
+        part = CropBox(left, begin, right - left, min(band.height * scale, bottom - begin))
         options = ResizeOptions(ResizeAlg.convolution(FilterType.catmull_rom), crop_box=part)
         _of_this_thread.resizer.resize_pil(picture, band, options)
-        if band is not resized:
-            resized.paste(band, (0, first))
-    return resized
+    return shared(pixels, picture.mode)

@@ -11,6 +11,8 @@ from typing import BinaryIO
 
 from PIL import Image
 
+from imaging.pixels import shared
+
 try:
     import simplejpeg
 except ImportError:  # no wheel for this machine
@@ -38,9 +40,7 @@ def decode(file: BinaryIO, size: tuple[int, int]) -> Image.Image | None:
         return None
     if pixels.shape[:2] != (height, width):
         return None
-    # Both look at the same memory: four bytes a pixel is how Pillow keeps RGB.
-    padded = Image.frombuffer("RGBX", size, pixels, "raw", "RGBX", 0, 1)
-    return Image.fromarrow(padded, "RGB", size)
+    return shared(pixels, "RGB")
 
 
 @contextmanager
