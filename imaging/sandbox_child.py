@@ -62,6 +62,8 @@ def _answer(job: bytes) -> bytes:
 
 
 def _pickled_error(error: Exception, trace: str) -> bytes:
+    if isinstance(error, MemoryError):  # NumPy's own would have the parent import NumPy
+        error = MemoryError(str(error))
     try:
         answer = pickle.dumps((False, error, trace))
         pickle.loads(answer)  # noqa: S301 (some exceptions pickle, but don't come back)

@@ -11,7 +11,7 @@ import pytest
 
 from tests.stack import ROOT
 
-_DECODERS = {"PIL", "cykooz_resizer", "exifread", "pillow_heif"}
+_DECODERS = {"PIL", "cykooz_resizer", "exifread", "numpy", "pillow_heif", "simplejpeg"}
 _OF_COMMANDS = {"alembic", "client", "mako", "tqdm"}
 _OF_SETTINGS = {"obstore", "requests", "urllib3"}
 """These are needed where the store is S3, or the analysis has a URL."""

@@ -10,7 +10,9 @@ from PIL import Image, ImageChops, ImageCms
 from imaging import cicp, gamut
 from imaging.colour import to_srgb
 from imaging.gamut import Convert, by_tables
+from tests.imaging.test_colour import ADOBE_RGB as ADOBE_RGB_PRIMARIES
 from tests.imaging.test_colour import D50, PROPHOTO, SPACES, gamma
+from tests.imaging.test_colour import DISPLAY_P3 as DISPLAY_P3_PRIMARIES
 from tests.pictures import picture
 
 DISPLAY_P3, ADOBE_RGB = SPACES["Display P3"][0], SPACES["Adobe RGB"][0]
@@ -59,15 +61,22 @@ def test_previews_are_made_with_them(icc: bytes) -> None:
     assert shown.tobytes() == used(source).tobytes()
 
 
+def bumped(value: float) -> float:
+    """As sRGB's curve, but between two levels far apart."""
+    return cicp.srgb(value) + 0.1 * max(0.0, 1 - abs(value * 255 - 23) / 7)
+
+
 @pytest.mark.parametrize(
     "icc",
     [
+        cicp.icc(ADOBE_RGB_PRIMARIES, gamma(2.21)),
+        cicp.icc(DISPLAY_P3_PRIMARIES, bumped),
         SPACES["ProPhoto RGB"][0],
         cicp.icc(PROPHOTO, cicp.srgb, D50),
         cicp.profile(9, 1),  # BT.2020
         cicp.profile(12, 8),  # Display P3's primaries, but linear
-        cicp.icc(cicp._PRIMARIES[12], gamma(1.8)),
-        cicp.icc(cicp._PRIMARIES[12], gamma(2.2), D50),
+        cicp.icc(DISPLAY_P3_PRIMARIES, gamma(1.8)),
+        cicp.icc(DISPLAY_P3_PRIMARIES, gamma(2.2), D50),
     ],
 )
 def test_other_spaces_are_left_to_littlecms(icc: bytes) -> None:
