@@ -72,7 +72,7 @@ def test_a_hang_in_c_code_is_killed_at_its_limit(sandbox: Sandbox, tmp_path: Pat
     started = time.monotonic()
     with pytest.raises(DecoderTimeout):
         sandbox.call(jobs.announce_and_hang, tmp_path / "pid", time_limit_s=1)
-    assert 1 <= time.monotonic() - started < 2
+    assert 1 <= time.monotonic() - started < 5
     assert not is_running(int((tmp_path / "pid").read_text()))
     assert sandbox.call(jobs.double, 1, time_limit_s=10) == 2
 

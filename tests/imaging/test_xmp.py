@@ -146,7 +146,7 @@ def test_entities_and_depth_end_the_reading() -> None:
     assert xmp.parse(outside) == {}
     assert xmp.parse(b"<a>" * 300_000) == {}
     assert len(xmp.parse(packet("", "<dc:title>x</dc:title>" * 20_000))) <= 200
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 8
 
 
 def test_a_broken_packet_gives_what_stands_before_the_damage() -> None:
