@@ -225,9 +225,11 @@ def test_an_old_answer_isnt_drawn_over_a_newer_one(page: Page, stack: Stack, key
     photo = uploaded(stack, key, jpeg(seed=870), "old.jpg")
     address = f"/v1/photos/{photo['id']}"
     held: list[Route] = []
+    tile = page.locator(".tile .open").first
+    tile.wait_for()  # what draws it may wait for the clock
     page.clock.install()
     page.route(f"**{address}", lambda route: held.append(route), times=1)
-    page.locator(".tile .open").first.click()
+    tile.click()
     until(lambda: page.evaluate("1") == 1 and len(held) == 1)
     old = held[0].fetch()
     page.evaluate(_HEAR_READY)
