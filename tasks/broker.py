@@ -1,27 +1,24 @@
-"""Dramatiq's broker on Redis, with consumers that ack, publish and fetch in one round trip."""
+"""Dramatiq's broker on Redis, with a consumer of its own, and sending in bulk."""
 
 from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import redis
 from dramatiq import Message
-from dramatiq.broker import MessageProxy
 from dramatiq.brokers.redis import RedisBroker, _RedisConsumer
-from dramatiq.common import compute_backoff, current_millis
-from dramatiq.errors import ConnectionClosed
+from dramatiq.common import current_millis
 from dramatiq.middleware import Middleware
 
 from observability.dependencies import About
 from observability.outage import Outage
 from observability.periodic import Periodic
+from tasks.consumer import SENT, Consumer
 from tasks.wire import Wire
 
 logger = logging.getLogger(__name__)
@@ -30,109 +27,15 @@ TIMEOUT_S = 0.5
 # So long after its last failure Redis is told to work again.
 _QUIET_S = 3.0
 _MOST_NEWS = 1_000
-# An idle consumer that nobody wakes looks for messages this often; Dramatiq's own second would be most of a
-# photo's wait.
-_IDLE_POLL_MS = 50
-# One that is woken looks for what came without a word.
-_WOKEN_POLL_MS = 1_000
-# Between two looks that find nothing: many idle workers hear of each message, and one gets it.
-_LEAST_S = 0.01
-# The channel of a queue, on which it is told that messages were sent to it.
-_SENT = "sent:"
 _HEAR_S = 1.0
-
-
-class _Consumer(_RedisConsumer):
-    """A consumer that takes every Redis error as a lost connection, and acks with its next fetch.
-
-    It fetches again when half of what it may have in hand is done, so that under load it asks seldom.
-
-    Dramatiq handles `ConnectionError` alone: a time-out or a read-only replica would end the consumer's
-    thread (its issues 894 and 628). It tells of a lost connection every second; here an outage is told
-    once, and its end. An ack that is lost with its worker does no harm: the message comes again later, finds
-    its task done, and is dropped.
-    """
-
-    def __init__(self, broker: RedisBroker, queue_name: str, prefetch: int, timeout: int) -> None:
-        super().__init__(broker, queue_name, prefetch, timeout)
-        self._few = prefetch - prefetch // 2
-        self._woken = broker.woken[queue_name]
-        self._has_few = threading.Event()
-
-    def __next__(self) -> MessageProxy | None:
-        if not self.message_cache:
-            self._woken.clear()
-            self._has_few.clear()
-            if self.outstanding_message_count > self._few:  # several at once cost hardly more than one
-                self._has_few.wait(_IDLE_POLL_MS / 1000)
-            self.message_cache = self._exchange(self.prefetch - self.outstanding_message_count)
-        if not self.message_cache:
-            # With more in hand it has acks to send before it is woken.
-            is_idle = self.outstanding_message_count <= self._few
-            longest_ms = _WOKEN_POLL_MS if is_idle and self.broker.is_woken else _IDLE_POLL_MS
-            self.misses, backoff_ms = compute_backoff(self.misses, max_backoff=min(self.timeout, longest_ms))
-            time.sleep(_LEAST_S)
-            self._woken.wait(backoff_ms / 1000)
-            return None
-        self.misses = 0
-        message: Message[Any] = Message.decode(self.message_cache.pop(0))
-        self.queued_message_ids.add(message.message_id)
-        return MessageProxy(message)
-
-    def ack(self, message: MessageProxy) -> None:
-        """Called by the actors' threads."""
-        self.broker.done[self.queue_name].append(message.options["redis_message_id"])
-        self.queued_message_ids.discard(message.message_id)
-        if self.outstanding_message_count <= self._few:
-            self._has_few.set()
-            self._woken.set()
-
-    nack = ack
-
-    def requeue(self, messages: Iterable[MessageProxy]) -> None:
-        if not (given_back := list(messages)):
-            return
-        try:
-            super().requeue(given_back)
-        except redis.RedisError as error:
-            raise ConnectionClosed(error) from None
-        self.broker.news.append((_SENT + self.queue_name, ""))  # for other workers
-
-    def close(self) -> None:
-        with suppress(ConnectionClosed):
-            self._exchange(0)
-
-    def _exchange(self, wanted: int) -> list[bytes]:
-        waiting = self.broker.done[self.queue_name]
-        done, news = list(_emptied(waiting)), list(_emptied(self.broker.news))
-        if wanted <= 0 and not done and not news:
-            return []
-        try:
-            fetched = self.broker.exchange(self.queue_name, done, wanted, news)
-        except redis.RedisError as error:
-            waiting.extend(done)  # for the next consumer; twice does no harm
-            self.broker.outage.failed(error)
-            raise ConnectionClosed(error) from None
-        self.broker.outage.worked()
-        return cast(list[bytes], fetched)
-
-
-T = TypeVar("T")
 
 
 def _first_error(results: Iterable[Any]) -> Exception | None:
     return next((result for result in results if isinstance(result, Exception)), None)
 
 
-def _emptied(things: deque[T]) -> Iterator[T]:
-    """Take out what is in there; at the end of a worker another thread may take some too."""
-    with suppress(IndexError):
-        while True:
-            yield things.popleft()
-
-
 class Broker(RedisBroker):
-    """Dramatiq's Redis broker with the consumer above, and sending in bulk.
+    """Dramatiq's Redis broker with its own consumer, and sending in bulk.
 
     Attributes:
         outage: of Redis, as its consumers meet it.
@@ -147,7 +50,7 @@ class Broker(RedisBroker):
         self.done: defaultdict[str, deque[str]] = defaultdict(deque)
         self.news: deque[tuple[str, str]] = deque(maxlen=_MOST_NEWS)
         self.woken: defaultdict[str, threading.Event] = defaultdict(threading.Event)
-        self._wire = Wire(client, f"{_SENT}*")
+        self._wire = Wire(client, f"{SENT}*")
         self._listener = Periodic("messages", self._listen, interval_s=_HEAR_S)
         self._publishing = Outage("publishing on redis' channels", logger)
         self._is_hushed = False
@@ -170,13 +73,13 @@ class Broker(RedisBroker):
 
     def _listen(self) -> float:
         channel = self._wire.wait(_HEAR_S) or ""
-        if (woken := self.woken.get(channel.removeprefix(_SENT))) is not None:
+        if (woken := self.woken.get(channel.removeprefix(SENT))) is not None:
             woken.set()
         return 0.0  # on to the next
 
     @property
     def consumer_class(self) -> type[_RedisConsumer]:
-        return _Consumer
+        return Consumer
 
     def get_declared_delay_queues(self) -> set[str]:
         """None: when a task is due PostgreSQL knows, so no worker need ask Redis for delayed messages."""
@@ -185,7 +88,7 @@ class Broker(RedisBroker):
     def enqueue_many(self, messages: Sequence[Message[Any]]) -> None:
         """Enqueue messages under their own ids, and wake their consumers, in one round trip."""
         enqueue = [("enqueue", each.queue_name, each.message_id, each.encode()) for each in messages]
-        self._run(enqueue, [(_SENT + name, "") for name in {each.queue_name for each in messages}])
+        self._run(enqueue, [(SENT + name, "") for name in {each.queue_name for each in messages}])
 
     def exchange(
         self, queue_name: str, done: Sequence[str], wanted: int, news: Sequence[tuple[str, str]] = ()

@@ -241,7 +241,7 @@ def test_a_consumer_fetches_again_when_half_of_what_it_had_is_done(
         return exchange(queue, done, wanted, *news)
 
     monkeypatch.setattr(broker, "exchange", note)
-    monkeypatch.setattr("tasks.broker._IDLE_POLL_MS", 60_000)
+    monkeypatch.setattr("tasks.consumer._IDLE_POLL_MS", 60_000)
     consumer = broker.consume("join", prefetch=4)
     messages = [next(consumer) for _ in range(4)]
     assert asked == [(0, 4)]
@@ -279,7 +279,7 @@ def test_what_ended_is_published_with_the_next_exchange_and_lost_with_redis(serv
 @pytest.fixture
 def idle(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A consumer that would sleep for a minute by now, if nobody woke it."""
-    monkeypatch.setattr("tasks.broker._WOKEN_POLL_MS", 60_000)
+    monkeypatch.setattr("tasks.consumer._WOKEN_POLL_MS", 60_000)
     broker = make_broker(connect(server.url))
     broker.declare_queue("join")
     broker.listen()
