@@ -23,6 +23,7 @@ from bench.load import LoadError
 from bench.pipeline import KEPT
 from bench.running import StartError, running
 from bench.summary import Figures, medians, ratios, turns
+from config import Settings
 from embedded.errors import EmbeddedError
 from embedded.stopping import Stopped, stop_on_signals
 from imaging import jobs
@@ -30,8 +31,6 @@ from imaging.errors import ImagingError
 from imaging.sandbox import Sandbox
 
 _SLOTS = (1, 2)
-_MEMORY_BYTES = 4 << 30
-_MAX_PIXELS = 100_000_000
 
 
 def measure(slots: int, arguments: argparse.Namespace) -> dict[str, float]:
@@ -57,10 +56,10 @@ def decoded_alone(decoders: int, files: Sequence[photos.Photo], count: int) -> f
     Raises:
         imaging.errors.ImagingError: a decoder died, or hung.
     """
-    sandbox = Sandbox(decoders, _MEMORY_BYTES)
+    sandbox = Sandbox(decoders, Settings.decoder_memory_bytes)
 
     def render(path: Path) -> float:
-        sandbox.call(jobs.render, path, max_pixels=_MAX_PIXELS, with_metadata=True, time_limit_s=60)
+        sandbox.call(jobs.render, path, max_pixels=Settings.max_pixels, with_metadata=True, time_limit_s=60)
         return time.monotonic()
 
     with TemporaryDirectory() as folder, closing(sandbox), ThreadPoolExecutor(decoders) as pool:

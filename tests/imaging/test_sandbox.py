@@ -1,5 +1,6 @@
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from dramatiq.threading import Interrupt, raise_thread_exception
 from imaging.errors import CorruptImage, DecoderCrashed, DecoderOutOfMemory, DecoderTimeout, NotAnImage
 from imaging.jobs import render
 from imaging.sandbox import Sandbox
+from imaging.sandbox_child import _pickled_error
 from tests.imaging import jobs
 from tests.imaging.pictures import four_corners, save
 from tests.waiting import until
@@ -194,6 +196,7 @@ OWNER = """
 import sys, threading
 from pathlib import Path
 from imaging.sandbox import Sandbox
+from imaging.sandbox_child import _pickled_error
 from tests.imaging import jobs
 
 sandbox = Sandbox(2, 1 << 30)
@@ -253,3 +256,11 @@ def test_an_exception_from_another_thread_ends_the_call_soon_and_frees_the_slot(
     assert not is_running(int((tmp_path / "pid").read_text()))
     assert sandbox.call(jobs.double, 1, time_limit_s=10) == 2
     sandbox.close()
+
+
+def test_no_error_of_numpys_brings_numpy_to_the_parent() -> None:
+    class ArrayMemoryError(MemoryError):
+        """As NumPy's: of its own module, which whoever unpickles it imports."""
+
+    answer = pickle.loads(_pickled_error(ArrayMemoryError("no room"), ""))
+    assert (type(answer[1]), str(answer[1])) == (MemoryError, "no room")

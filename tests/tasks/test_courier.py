@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -278,14 +278,13 @@ def test_what_ended_is_published_with_the_next_exchange_and_lost_with_redis(serv
 
 @pytest.fixture
 def idle(server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A consumer that would sleep for a minute by now, if nobody woke it."""
+    """A consumer that would sleep for a minute in the end, if nobody woke it."""
     monkeypatch.setattr("tasks.consumer._WOKEN_POLL_MS", 60_000)
     broker = make_broker(connect(server.url))
     broker.declare_queue("join")
     broker.listen()
     until(lambda: broker.is_woken)
     consumer: Any = broker.consume("join", prefetch=4, timeout=60_000)
-    consumer.misses = 20
     yield consumer
     broker.hush()
 
@@ -296,34 +295,29 @@ def _send(broker: Any, heard_by: Any) -> None:
     until(heard_by.woken["join"].is_set)
 
 
-def _asleep(consumer: Any) -> tuple[Thread, list[Any]]:
-    got: list[Any] = []
-    waiting = Thread(target=lambda: got.append(next(consumer)), daemon=True)
+def _woken_by(act: Callable[[], object], consumer: Any, *, within_s: float = 10) -> bool:
+    """Whether a consumer that sleeps as long as it ever does sleeps no more once something was done."""
+    consumer.misses = 20
+    waiting = Thread(target=lambda: next(consumer), daemon=True)
     waiting.start()
     until(lambda: consumer.misses > 20)
-    return waiting, got
+    act()
+    waiting.join(within_s)
+    return not waiting.is_alive()
 
 
 def test_an_idle_consumer_is_woken_by_an_ack(server: Server, idle: Any) -> None:
     _send(idle.broker, idle.broker)
     message = next(idle)
-    idle.misses = 20
-    waiting, _ = _asleep(idle)
-    idle.ack(message)
-    waiting.join(10)
-    assert not waiting.is_alive()
+    assert _woken_by(lambda: idle.ack(message), idle)
     idle.timeout = 0
     next(idle)
     assert idle.broker.client.hlen("dramatiq:join.msgs") == 0
 
 
 def test_an_idle_consumer_is_woken_by_what_others_send(server: Server, idle: Any) -> None:
-    waiting, got = _asleep(idle)
-    others = make_broker(connect(server.url))
-    sent = dispatch()
-    Courier(others).send([sent])
-    waiting.join(10)
-    assert got == [None]
+    others, sent = Courier(make_broker(connect(server.url))), dispatch()
+    assert _woken_by(lambda: others.send([sent]), idle)
     message = next(idle)
     assert message is not None
     assert message.message_id == f"{sent.task_id}.1"
@@ -336,20 +330,17 @@ def test_an_idle_consumer_is_woken_by_what_a_worker_gives_back(server: Server, i
     consumer = leaving.consume("join")
     message = next(consumer)
     assert message is not None
-    idle.misses = 20
-    waiting, _ = _asleep(idle)
-    consumer.requeue([message])
-    consumer.close()
-    waiting.join(10)
-    assert not waiting.is_alive()
+
+    def give_back() -> None:
+        consumer.requeue([message])
+        consumer.close()
+
+    assert _woken_by(give_back, idle)
     assert next(idle) is not None
 
 
 def test_a_stopping_workers_consumers_wait_no_more(idle: Any) -> None:
-    waiting, _ = _asleep(idle)
-    idle.broker.hush()
-    waiting.join(10)
-    assert not waiting.is_alive()
+    assert _woken_by(idle.broker.hush, idle)
     assert not idle.broker.is_woken
 
 
@@ -361,11 +352,8 @@ def test_consumers_look_by_themselves_while_nobody_can_wake_them(
     until(lambda: not idle.broker.is_woken)
     server.start()
     until(lambda: _looks(idle))  # and finds nothing
-    idle.misses = 20
-    waiting, _ = _asleep(idle)  # and nobody hears of the next one
-    Courier(make_broker(connect(server.url))).send([dispatch()])
-    waiting.join(4)
-    assert not waiting.is_alive()
+    others = Courier(make_broker(connect(server.url)))
+    assert _woken_by(lambda: others.send([dispatch()]), idle, within_s=4)  # though it doesn't hear of it
     assert next(idle) is not None
 
 
@@ -383,11 +371,8 @@ def test_a_consumer_with_much_in_hand_looks_often_enough_to_ack(server: Server, 
     for _ in range(4):
         _send(idle.broker, idle.broker)
     messages = [next(idle) for _ in range(4)]
-    idle.misses = 20
-    waiting, _ = _asleep(idle)
-    idle.ack(messages[0])  # three are left, which are too many for it to be woken
-    waiting.join(10)
-    assert not waiting.is_alive()
+    # three are left, which are too many for it to be woken
+    assert _woken_by(lambda: idle.ack(messages[0]), idle)
 
 
 def _looks(consumer: Any) -> bool:
